@@ -1,0 +1,51 @@
+"""Closed-form kinematics of the legs. Feet are the centres of the foot spheres, in the base frame."""
+
+import numpy as np
+
+from keystride.robot.description import Floats, Robot
+
+
+def feet_from_joints(robot: Robot, joints: Floats) -> Floats:
+    """Joint angles (..., 12) to foot positions (..., 4, 3) in the base frame, m."""
+    angles = joints.reshape(*joints.shape[:-1], 4, 3)
+    hip, thigh, calf = angles[..., 0], angles[..., 1], angles[..., 2]  # (..., 4)
+    upper, lower, side, root = _leg_figures(robot)
+    x = -upper * np.sin(thigh) - lower * np.sin(thigh + calf)
+    z = -upper * np.cos(thigh) - lower * np.cos(thigh + calf)  # in the abducted leg's plane
+    c, s = np.cos(hip), np.sin(hip)
+    foot = np.stack([x, c * side - s * z, s * side + c * z], axis=-1)
+    return root + foot
+
+
+def joints_from_feet(robot: Robot, feet: Floats) -> tuple[Floats, Floats]:
+    """Foot positions (..., 4, 3) in the base frame to joint angles (..., 12), and how far each foot is missed (..., 4).
+
+    The knee points backwards, as the Go2's does. A foot out of reach, or one that asks for an angle beyond a limit, gets
+    the nearest angle that is allowed; the miss is what forward kinematics then leaves over.
+    """
+    upper, lower, side, root = _leg_figures(robot)
+    x, y, z = np.moveaxis(feet - root, -1, 0)  # (..., 4) each
+    width = np.sqrt(np.maximum(y * y + z * z - side * side, 1e-12))  # depth of the foot below the abduction link
+    hip = np.arctan2(y, -z) - np.arctan2(side, width)
+    reach = np.sqrt(x * x + width * width)
+    cosine = (reach**2 - upper**2 - lower**2) / (2 * upper * lower)
+    calf = -np.arccos(np.clip(cosine, -1.0, 1.0))
+    thigh = np.arctan2(-x, width) - np.arctan2(lower * np.sin(calf), upper + lower * np.cos(calf))
+    hip = np.arctan2(np.sin(hip), np.cos(hip))
+    joints = np.stack([hip, thigh, calf], axis=-1).reshape(*feet.shape[:-2], 12)
+    joints = np.clip(joints, robot.lower, robot.upper)
+    miss = np.linalg.norm(feet_from_joints(robot, joints) - feet, axis=-1)
+    return joints, miss
+
+
+def standing_height(robot: Robot, joints: Floats) -> Floats:
+    """Height of the base over flat ground when the lowest foot touches it and the trunk is level; (...,)."""
+    return -feet_from_joints(robot, joints)[..., 2].min(axis=-1) + robot.foot_radius
+
+
+def _leg_figures(robot: Robot) -> tuple[Floats, Floats, Floats, Floats]:
+    upper = np.array([leg.thigh_length for leg in robot.legs])
+    lower = np.array([leg.calf_length for leg in robot.legs])
+    side = np.array([leg.thigh_in_hip[1] for leg in robot.legs])
+    root = np.array([leg.hip_in_base for leg in robot.legs])
+    return upper, lower, side, root
