@@ -1,0 +1,109 @@
+"""How good a clip is: penetration, sliding, limits and speeds, per clip and over a whole library."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from keystride.motion.clip import FPS, Clip, difference
+from keystride.motion.contacts import Flags, airborne, feet_in_world, foot_clearance, planted
+from keystride.robot.description import Floats, Robot
+
+AT_LIMIT = 1e-3  # rad: this close to a limit counts as being there
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What is measured at every frame of one clip, or of many put end to end."""
+
+    speed: Floats  # (T,) m/s, horizontal, of the base
+    penetration: Floats  # (T, 4) m, of each foot into the ground
+    slide: Floats  # (T, 4) m/s, horizontal, of each foot
+    planted: Flags  # (T, 4)
+    airborne: Flags  # (T,)
+    beyond_limit: Floats  # (T,) rad, of the joint that is worst
+    at_limit: Flags  # (T,)
+    joint_speed: Floats  # (T,) rad/s, of the fastest joint
+    motor_share: Floats  # (T,) largest joint speed as a share of what its motor can do
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The quality table's row."""
+
+    seconds: float
+    mean_speed: float  # m/s
+    penetration_max: float  # m
+    penetration_p99: float  # m, over all feet and frames
+    slide: float  # m/s, mean over planted feet
+    limit_share: float  # of frames with a joint at a limit
+    beyond_limit: float  # rad, largest
+    joint_speed: float  # rad/s, largest
+    joint_speed_grounded: float  # rad/s, largest outside airborne frames
+    motor_share: float  # largest joint speed over the motor's, outside airborne frames
+    airborne_share: float
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What a library has to reach."""
+
+    slide: float = 0.05  # m/s
+    penetration_p99: float = 0.005  # m
+    beyond_limit: float = 1e-9  # rad
+    motor_share: float = 1.0
+
+    def misses(self, figures: Figures) -> list[str]:
+        """A line for every target that the figures miss."""
+        pairs = [(field.name, getattr(figures, field.name), getattr(self, field.name)) for field in fields(self)]
+        return [f"{name} is {value:.4g}, to be at most {most:.4g}" for name, value, most in pairs if value > most]
+
+
+def measure(clip: Clip, robot: Robot) -> Frames:
+    feet = feet_in_world(clip, robot)  # (T, 4, 3)
+    low = robot.lower - clip.joint_angles  # (T, 12) positive beyond a limit
+    high = clip.joint_angles - robot.upper
+    nearest = np.maximum(low, high).max(axis=-1)  # (T,)
+    joint_speed = np.abs(clip.joint_velocities)
+    return Frames(
+        speed=np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1),
+        penetration=np.maximum(-foot_clearance(feet, robot), 0.0),
+        slide=np.linalg.norm(difference(feet, clip.fps)[..., :2], axis=-1),
+        planted=planted(feet, robot, clip.fps),
+        airborne=airborne(feet, robot),
+        beyond_limit=np.maximum(nearest, 0.0),
+        at_limit=nearest > -AT_LIMIT,
+        joint_speed=joint_speed.max(axis=-1),
+        motor_share=(joint_speed / robot.speed_limit).max(axis=-1),
+    )
+
+
+def pool(many: Iterable[Frames]) -> Frames:
+    """The frames of many clips put end to end, for figures over the whole library."""
+    listed = list(many)
+    return Frames(*(np.concatenate([getattr(one, field.name) for one in listed]) for field in fields(Frames)))
+
+
+def figures(frames: Frames, fps: float = FPS) -> Figures:
+    grounded = ~frames.airborne
+    return Figures(
+        seconds=len(frames.speed) / fps,
+        mean_speed=float(frames.speed.mean()),
+        penetration_max=float(frames.penetration.max()),
+        penetration_p99=float(np.percentile(frames.penetration, 99)),
+        slide=float(frames.slide[frames.planted].mean()) if frames.planted.any() else 0.0,
+        limit_share=float(frames.at_limit.mean()),
+        beyond_limit=float(frames.beyond_limit.max()),
+        joint_speed=float(frames.joint_speed.max()),
+        joint_speed_grounded=float(frames.joint_speed.max(where=grounded, initial=0.0)),
+        motor_share=float(frames.motor_share.max(where=grounded, initial=0.0)),
+        airborne_share=float(frames.airborne.mean()),
+    )
+
+
+def clip_figures(clip: Clip, robot: Robot) -> Figures:
+    return figures(measure(clip, robot), clip.fps)
+
+
+def library_figures(clips: Iterable[Clip], robot: Robot) -> Figures:
+    return figures(pool(measure(clip, robot) for clip in clips))
