@@ -1,0 +1,5 @@
+import sys
+
+from keystride.commands.main import main
+
+sys.exit(main())

@@ -1,0 +1,72 @@
+"""A mistake of the user's is one clear line and exit code 2; a mistake of ours is a traceback."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+USER_MISTAKE = 2
+INTERRUPTED = 130  # as shells report a process that Ctrl-C ended
+
+EXTRAS = {  # module that may be absent, and the extra that brings it
+    "torch": "train",
+    "onnx": "train",
+    "onnxscript": "train",
+    "tensorboard": "tensorboard",
+    "viser": "studio",
+    "mjviser": "studio",
+    "imageio_ffmpeg": "video",
+    "cyclonedds": "deploy",
+    "motioncapture": "mocap",
+    "natnet": "mocap",
+    "qtm_rt": "mocap",
+}
+
+
+class UserError(Exception):
+    """What was asked cannot be done; the message says why and what is allowed."""
+
+
+def report(error: Exception) -> int:
+    """Print what went wrong for the user and return the exit code; an error of ours is raised again."""
+    if isinstance(error, BrokenPipeError):  # the reader went away, as with `| head`: nobody is left to tell
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (the interpreter flushes it on exit)
+        return 0
+    message = explain(error)
+    if message is None or os.environ.get("KEYSTRIDE_TRACEBACK"):
+        raise error
+    print(f"error: {message}", file=sys.stderr)
+    return USER_MISTAKE
+
+
+def explain(error: Exception) -> str | None:
+    """The message for an error at the edges of the program, or None when it is a fault of the program's own."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return _missing_extra(error)
+    if isinstance(error, OSError):
+        return _file_trouble(error)
+    if type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic"):
+        return "; ".join(_invalid_fields(error))
+    return None
+
+
+def _missing_extra(error: ModuleNotFoundError) -> str | None:
+    module = (error.name or "").partition(".")[0]
+    if module not in EXTRAS:
+        return None
+    return f"{module} is not installed; it comes with: pip install 'keystride[{EXTRAS[module]}]'"
+
+
+def _file_trouble(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename is not None else reason
+
+
+def _invalid_fields(error: Exception) -> Iterator[str]:
+    from pydantic import ValidationError  # not at the top: --help must not pay for it
+
+    assert isinstance(error, ValidationError)
+    for entry in error.errors(include_url=False):
+        place = ".".join(str(part) for part in entry["loc"])
+        yield f"{place}: {entry['msg']}" if place else entry["msg"]

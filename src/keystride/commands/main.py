@@ -1,0 +1,64 @@
+"""The `keystride` command: every sub-command, one line each."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, Union
+
+import tyro
+
+from keystride import __version__
+from keystride.commands import errors
+from keystride.commands.robot import ShowRobot
+
+DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."
+MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json alone, no --no-json beside it
+
+
+class Command(Protocol):
+    """A frozen dataclass whose fields are the arguments; run() returns the exit code."""
+
+    def run(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sub-commands under one word: `keystride motion import`."""
+
+    description: str
+    commands: Mapping[str, type[Command]]
+
+
+# A command's module is imported for every --help: it keeps heavy imports inside run().
+COMMANDS: dict[str, type[Command] | Group] = {
+    "robot": ShowRobot,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if list(arguments) in (["--version"], ["-V"]):
+        print(f"keystride {__version__}")
+        return 0
+    try:
+        return _parse(arguments).run()
+    except KeyboardInterrupt:
+        return errors.INTERRUPTED
+    except Exception as error:
+        return errors.report(error)
+
+
+def _parse(arguments: Sequence[str]) -> Command:
+    return tyro.cli(_choice(COMMANDS), prog="keystride", description=DESCRIPTION, args=arguments, config=MARKERS)
+
+
+def _choice(commands: Mapping[str, type[Command] | Group]) -> Any:
+    """The union type from which tyro builds its parser. A union needs two members: None, hidden, is the second."""
+    members = [_member(name, command) for name, command in commands.items()]
+    return Union[(*members, Annotated[None, tyro.conf.Suppress])]
+
+
+def _member(name: str, command: type[Command] | Group) -> Any:
+    if isinstance(command, Group):
+        return Annotated[_choice(command.commands), tyro.conf.subcommand(name, description=command.description)]
+    return Annotated[command, tyro.conf.subcommand(name)]

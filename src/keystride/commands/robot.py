@@ -1,0 +1,75 @@
+"""`keystride robot`: what the robot is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from keystride.robot.description import Robot
+
+
+@dataclass(frozen=True)
+class ShowRobot:
+    """Print the robot's joints, limits, stance and mass."""
+
+    json: bool = False
+    """Print JSON instead of a table."""
+
+    def run(self) -> int:
+        from keystride.robot.go2 import GO2
+
+        figures = _figures(GO2)
+        if self.json:
+            _print_json(figures)
+        else:
+            _print_table(figures)
+        return 0
+
+
+def _figures(robot: Robot) -> dict[str, Any]:
+    from keystride.robot.kinematics import standing_height
+    from keystride.robot.model import load_model
+
+    columns = {
+        "lower": robot.lower,
+        "upper": robot.upper,
+        "stance": robot.stance,
+        "torque": robot.torque_limit,
+        "speed": robot.speed_limit,
+    }
+    joints = [
+        {"name": name, **{key: float(values[i]) for key, values in columns.items()}}
+        for i, name in enumerate(robot.joint_names)
+    ]
+    return {
+        "name": robot.name,
+        "mass": float(load_model(robot, visual=False).body_mass.sum()),
+        "standing_height": float(standing_height(robot, robot.stance)),
+        "stiffness": robot.stiffness,
+        "damping": robot.damping,
+        "joints": joints,
+    }
+
+
+def _print_json(figures: dict[str, Any]) -> None:
+    import json
+
+    print(json.dumps(figures, indent=2))
+
+
+def _print_table(figures: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=figures["name"], title_justify="left")
+    table.add_column("joint", no_wrap=True)
+    for heading in ("lower rad", "upper rad", "stance rad", "torque N m", "speed rad/s"):
+        table.add_column(heading, justify="right")
+    for joint in figures["joints"]:
+        name, *values = joint.values()
+        table.add_row(name, *(f"{value:.4g}" for value in values))
+    console = Console()
+    console.print(table)
+    console.print(f"mass {figures['mass']:.3f} kg, stands {figures['standing_height']:.3f} m high")
+    console.print(f"kp {figures['stiffness']:g} N m/rad, kd {figures['damping']:g} N m s/rad")
