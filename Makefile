@@ -1,0 +1,51 @@
+# The first use of any target makes .venv and installs into it; later uses start at once.
+#   make demo    see the robot
+#   make test    everything that CI checks
+#   make check   lint, formatting, types, import contracts
+#   make bench   the speed figures
+
+PYTHON ?= python3
+EXTRAS := train,studio,video,deploy,dev
+TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
+# On Linux the plain torch is the CUDA build, gigabytes larger: take the CPU build, from here unless it is at hand already.
+TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip
+READY := .venv/.ready
+
+.PHONY: demo test check bench
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(READY)
+	$(BIN)/keystride robot --picture demo/go2.png
+
+test: check
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+bench: $(READY)
+	$(BIN)/keystride benchmark physics
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || { \
+	  echo "keystride needs Python 3.10 to 3.13, but $(PYTHON) is $$($(PYTHON) --version 2>&1 || echo not there)."; \
+	  echo "Install one of them and name it, for example: make test PYTHON=python3.12"; \
+	  exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) install -q -c constraints.txt pip hatchling editables
+	@if [ "$$(uname)" = Linux ]; then \
+	  echo "installing torch $(TORCH), CPU build"; \
+	  $(PIP) install -q -c constraints.txt torch==$(TORCH)+cpu 2>/dev/null || \
+	  $(PIP) install -q -c constraints.txt torch==$(TORCH)+cpu --extra-index-url $(TORCH_CPU_INDEX); fi
+	$(PIP) install -q --no-build-isolation -c constraints.txt -e '.[$(EXTRAS)]'
+	@touch $(READY)
