@@ -1,0 +1,105 @@
+"""Acts: a few key poses on planted feet, eased from one to the next. They start and end standing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keystride import geometry
+from keystride.keyframes.postures import Posture, posture
+from keystride.motion.authored.easing import bump, minimum_jerk
+from keystride.motion.authored.performance import Performance, Segment, standing_feet
+from keystride.motion.clip import FPS
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints
+
+ON_GROUND = 0.003  # m
+WORTH_A_STEP = 0.001  # m
+
+
+@dataclass(frozen=True)
+class Key:
+    """Go to a posture within some seconds, and hold it."""
+
+    pose: Posture
+    seconds: float
+    hold: float = 0.0
+    tag: str = ""  # what the robot is doing from the start of the move to the end of the hold; none: as before
+    shift: tuple[float, float] = (0.0, 0.0)  # m, of the base over its feet's middle, forward and left
+    yaw: float = 0.0  # rad, of the trunk over feet that stay
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A key pose in the world."""
+
+    base: Floats  # (6,) x y z roll pitch yaw
+    feet: Floats  # (4, 3)
+
+
+def perform_act(robot: Robot, *keys: Key, lead: float = 0.4, settle: float = 0.4, back: float = 0.8) -> Performance:
+    """Stand, go through the keys, and return to standing within `back` seconds."""
+    standing = Key(posture("stand"), back, settle, "stand")
+    score = [Key(posture("stand"), 0.0, lead, "stand"), *keys, standing]
+    placed = [place(robot, key) for key in score]
+    parts = [_rest(placed[0], lead)]
+    for before, after, key in zip(placed[:-1], placed[1:], score[1:], strict=True):
+        parts += [_move(before, after, key.seconds), _rest(after, key.hold)]
+    base, feet = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return Performance(base[:, :3], base[:, 3:], feet, _segments(score))
+
+
+def place(robot: Robot, key: Key) -> Placed:
+    """The pose over the standing feet: of all places for the base, the one that moves its planted feet least."""
+    pose = key.pose
+    tilt = geometry.from_roll_pitch_yaw(np.array([pose.roll, pose.pitch, 0.0]))
+    feet = geometry.rotate(tilt, feet_from_joints(robot, pose.joints)) + [
+        0.0,
+        0.0,
+        pose.height,
+    ]  # (4, 3) under the base
+    spots = standing_feet(robot)
+    planted = feet[:, 2] < robot.foot_radius + ON_GROUND
+    middle = np.mean((spots - feet)[planted, :2], axis=0) + key.shift
+    feet[:, :2] += middle
+    return Placed(np.array([*middle, pose.height, pose.roll, pose.pitch, key.yaw]), feet)
+
+
+def _rest(pose: Placed, seconds: float) -> tuple[Floats, Floats]:
+    frames = round(seconds * FPS)
+    return np.tile(pose.base, (frames, 1)), np.tile(pose.feet, (frames, 1, 1))
+
+
+def _move(before: Placed, after: Placed, seconds: float) -> tuple[Floats, Floats]:
+    """Base eased over the whole time; feet that change their foothold step one after the other."""
+    frames = round(seconds * FPS)
+    u = np.arange(1, frames + 1) / frames
+    base = before.base + np.multiply.outer(minimum_jerk(u), after.base - before.base)
+    feet = before.feet + np.multiply.outer(minimum_jerk(u), after.feet - before.feet)
+    stepping = [leg for leg in STEP_ORDER if _steps(before.feet[leg], after.feet[leg])]
+    for turn, leg in enumerate(stepping):
+        feet[:, leg] = _step(before.feet[leg], after.feet[leg], u * len(stepping) - turn)
+    return base, feet
+
+
+STEP_ORDER = (2, 1, 3, 0)  # a hind foot, then the front foot across
+
+
+def _steps(before: Floats, after: Floats) -> bool:
+    level = abs(after[2] - before[2]) < ON_GROUND
+    return level and float(np.hypot(*(after - before)[:2])) > WORTH_A_STEP
+
+
+def _step(before: Floats, after: Floats, u: Floats) -> Floats:
+    foot = before + np.multiply.outer(minimum_jerk(u), after - before)
+    foot[:, 2] += (0.015 + 0.2 * float(np.hypot(*(after - before)[:2]))) * bump(u)
+    return foot
+
+
+def _segments(score: list[Key]) -> tuple[Segment, ...]:
+    segments, time = [], 0.0
+    for key in score:
+        end = time + key.seconds + key.hold
+        tag = key.tag or segments[-1][2]
+        segments.append((round(time * FPS), round(end * FPS), tag))
+        time = end
+    return tuple(segments)

@@ -1,0 +1,160 @@
+"""The clips that ship: what is performed, and under which name."""
+
+from collections.abc import Callable
+
+from keystride.keyframes.postures import POSTURES, Footing, Posture, posture, solve
+from keystride.motion.authored.acts import Key, perform_act
+from keystride.motion.authored.gaits import CANTER, PACE, TROT, WALK
+from keystride.motion.authored.jumps import Jump, perform_jump
+from keystride.motion.authored.locomotion import Passage, perform
+from keystride.motion.authored.performance import Performance, as_clip, join, stand
+from keystride.motion.clip import Clip
+from keystride.robot.description import Robot
+
+Director = Callable[[Robot], Performance]
+
+
+def authored_clips(robot: Robot) -> list[Clip]:
+    """Every clip of the catalogue, anew and always the same; some seconds of work for some minutes of motion."""
+    return [as_clip(robot, name, direct(robot)) for name, direct in CATALOGUE.items()]
+
+
+def _going(*score: Passage) -> Director:
+    return lambda robot: perform(robot, *score)
+
+
+def _acting(*keys: Key, back: float = 0.8) -> Director:
+    return lambda robot: perform_act(robot, *keys, back=back)
+
+
+def _jumping(*jumps: Jump) -> Director:
+    return lambda robot: join(*(perform_jump(robot, jump) for jump in jumps))
+
+
+def _after(*parts: Director) -> Director:
+    return lambda robot: join(*(direct(robot) for direct in parts))
+
+
+GAITS: dict[str, Director] = {
+    "walk_slow": _going(Passage(WALK, 7.0, 0.25)),
+    "walk": _going(Passage(WALK, 8.0, 0.5)),
+    "walk_fast": _going(Passage(WALK, 7.0, 0.8)),
+    "walk_ramp": _going(
+        Passage(WALK, 3.0, 0.25), Passage(WALK, 3.0, 0.5), Passage(WALK, 4.0, 0.8), Passage(WALK, 3.0, 0.3)
+    ),
+    "walk_back": _going(Passage(WALK, 6.0, -0.35)),
+    "walk_sideways": _going(Passage(WALK, 5.0, 0.0, 0.2), Passage(WALK, 4.0, 0.0, -0.25, ramp=1.2)),
+    "walk_diagonal": _going(Passage(WALK, 5.0, 0.4, 0.15), Passage(WALK, 4.0, 0.4, -0.15)),
+    "walk_turn": _going(Passage(WALK, 6.0, turn=0.7)),
+    "walk_arc": _going(Passage(WALK, 6.0, 0.5, turn=0.5), Passage(WALK, 6.0, 0.5, turn=-0.6)),
+    "trot_slow": _going(Passage(TROT, 6.0, 0.5)),
+    "trot": _going(Passage(TROT, 8.0, 0.9)),
+    "trot_fast": _going(Passage(TROT, 7.0, 1.4, ramp=1.4)),
+    "trot_ramp": _going(
+        Passage(TROT, 3.0, 0.5), Passage(TROT, 4.0, 1.0), Passage(TROT, 4.0, 1.5), Passage(TROT, 3.0, 0.8)
+    ),
+    "trot_back": _going(Passage(TROT, 5.0, -0.6)),
+    "trot_sideways": _going(Passage(TROT, 4.0, 0.0, 0.4), Passage(TROT, 4.0, 0.0, -0.4, ramp=1.2)),
+    "trot_diagonal": _going(Passage(TROT, 4.0, 0.7, 0.3), Passage(TROT, 4.0, 0.7, -0.3)),
+    "trot_turn": _going(Passage(TROT, 5.0, turn=1.4)),
+    "trot_arc": _going(Passage(TROT, 5.0, 0.9, turn=0.8), Passage(TROT, 5.0, 1.0, turn=-0.8)),
+    "trot_arc_tight": _going(Passage(TROT, 6.0, 0.6, turn=1.3)),
+    "trot_short": _after(*[_going(Passage(TROT, 1.4, speed, ramp=0.7)) for speed in (0.5, 0.8, 1.1)]),
+    "pace": _going(Passage(PACE, 6.0, 0.7)),
+    "pace_fast": _going(Passage(PACE, 5.0, 1.1, ramp=1.2)),
+    "canter": _going(Passage(TROT, 1.5, 0.9), Passage(CANTER, 7.0, 1.4)),
+    "canter_fast": _going(
+        Passage(TROT, 2.0, 1.0), Passage(CANTER, 7.0, 1.9, ramp=1.2), Passage(TROT, 1.5, 0.9, ramp=1.2)
+    ),
+    "canter_arc": _going(Passage(TROT, 1.5, 0.9), Passage(CANTER, 6.0, 1.4, turn=0.5)),
+    "gaits_up_and_down": _going(
+        Passage(WALK, 3.0, 0.5),
+        Passage(TROT, 4.0, 1.1, ramp=1.0),
+        Passage(CANTER, 4.0, 1.7, ramp=1.0),
+        Passage(TROT, 3.0, 1.0, ramp=1.2),
+        Passage(WALK, 3.0, 0.5, ramp=1.0),
+    ),
+    "slalom": _going(*(Passage(TROT, 2.2, 0.9, turn=side * 1.0) for side in (1, -1, 1, -1, 1))),
+    "spin": _going(Passage(TROT, 3.0, turn=2.5)),
+    "spin_fast": _going(Passage(TROT, 3.5, turn=3.2)),
+}
+
+
+def _feet(front: tuple[float, float, float], rear: tuple[float, float, float], height: float, pitch: float) -> Posture:
+    """Left feet as given, right feet as in a mirror."""
+    flip = lambda spot: (spot[0], -spot[1], spot[2])  # noqa: E731
+    return solve(Footing(height, 0.0, pitch, front, flip(front), rear, flip(rear)))
+
+
+LOOK_DOWN = solve(Footing(height=0.3, pitch=16.0))
+LEAN_FORWARD = _feet((-0.05, 0.0, 0.0), (-0.05, 0.0, 0.0), 0.3, 4.0)
+LEAN_BACK = _feet((0.05, 0.0, 0.0), (0.05, 0.0, 0.0), 0.3, -4.0)
+LOW = solve(Footing(height=0.22))
+SIT_PAW_UP = solve(
+    Footing(
+        height=0.25,
+        pitch=-36.0,
+        front_left=(-0.02, -0.03, 0.0),
+        front_right=(0.12, -0.03, 0.16),
+        rear_left=(0.06, 0.0, 0.0),
+        rear_right=(0.06, -0.04, 0.0),
+    )
+)
+
+ACTS: dict[str, Director] = {
+    "stand": lambda robot: stand(robot, 4.0),
+    "sit": _acting(Key(posture("sit"), 1.2, 2.0, "sit"), back=1.2),
+    "sit_quick": _acting(Key(posture("sit"), 0.8, 1.2, "sit"), back=0.9),
+    "lie": _acting(Key(posture("lie"), 1.4, 2.0, "lie"), back=1.4),
+    "sit_lie": _acting(
+        Key(posture("sit"), 1.2, 0.8, "sit"),
+        Key(posture("stand"), 1.0, 0.2, "stand"),
+        Key(posture("lie"), 1.0, 1.5, "lie"),
+        back=1.2,
+    ),
+    "bow": _acting(Key(posture("bow"), 0.9, 1.2, "bow"), back=0.9),
+    "bow_play": _acting(
+        Key(posture("bow"), 0.7, 0.4, "bow"),
+        Key(LOOK_DOWN, 0.6, 0.0, "bow"),
+        Key(posture("bow"), 0.6, 0.8, "bow"),
+        back=0.8,
+    ),
+    "stretch": _acting(Key(posture("stretch"), 1.6, 1.2, "stretch"), back=1.6),
+    "paw_up": _acting(Key(posture("paw_up"), 1.2, 1.5, "paw_up"), back=1.2),
+    "paw_up_quick": _acting(Key(posture("paw_up"), 0.9, 0.8, "paw_up"), back=0.9),
+    "sit_paw_up": _acting(
+        Key(posture("sit"), 1.2, 0.6, "sit"),
+        Key(SIT_PAW_UP, 0.9, 1.5, "paw_up"),
+        Key(posture("sit"), 0.9, 0.6, "sit"),
+        back=1.2,
+    ),
+    "crouch": _acting(Key(posture("crouch"), 0.9, 1.0, "crouch")),
+    "squats": _acting(*(Key(pose, 0.7, 0.2, "crouch") for pose in (LOW, posture("tall"), LOW, posture("tall")))),
+    "look_around": _acting(
+        Key(posture("look_up"), 0.8, 0.8, "look"),
+        Key(LOOK_DOWN, 1.0, 0.8, "look"),
+        Key(LOW, 0.8, 0.5, "look", yaw=0.3),
+        Key(LOW, 1.0, 0.5, "look", yaw=-0.3),
+    ),
+    "sway": _acting(
+        Key(POSTURES["lean_left"], 0.8, 0.3, "sway"),
+        Key(POSTURES["lean_right"], 1.2, 0.3, "sway"),
+        Key(LEAN_FORWARD, 1.0, 0.3, "sway"),
+        Key(LEAN_BACK, 1.0, 0.3, "sway"),
+    ),
+}
+
+JUMPS: dict[str, Director] = {
+    "jump": _jumping(Jump(), Jump(apex=0.55)),
+    "jump_low": _jumping(Jump(apex=0.45), Jump(apex=0.45, lower=0.4, recover=0.4)),
+    "jump_forward": _jumping(Jump(forward=0.7), Jump(forward=1.1)),
+    "jump_far": _jumping(Jump(forward=1.4, apex=0.5), Jump(forward=1.2, pose="leap", spin=0.4, apex=0.47)),
+    "jump_turn": _jumping(Jump(turn=0.8), Jump(turn=1.5, apex=0.55)),
+}
+
+STORIES: dict[str, Director] = {
+    "walk_sit_walk": _after(GAITS["walk"], ACTS["sit"], GAITS["walk_turn"]),
+    "trot_jump_trot": _after(GAITS["trot_slow"], JUMPS["jump_forward"], GAITS["trot_arc"]),
+}
+
+CATALOGUE: dict[str, Director] = {**GAITS, **ACTS, **JUMPS, **STORIES}

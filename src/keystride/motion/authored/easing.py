@@ -1,0 +1,71 @@
+"""Timing curves: how a value goes from one key to the next."""
+
+import numpy as np
+
+from keystride.robot.description import Floats
+
+
+def minimum_jerk(u: Floats) -> Floats:
+    """From 0 to 1 with velocity and acceleration zero at both ends; clamped outside [0, 1]."""
+    u = np.clip(u, 0.0, 1.0)
+    return u * u * u * (10.0 + u * (6.0 * u - 15.0))
+
+
+def smooth(u: Floats) -> Floats:
+    """From 0 to 1 with velocity zero at both ends; its top speed is 1.5, that of minimum jerk 1.875."""
+    u = np.clip(u, 0.0, 1.0)
+    return u * u * (3.0 - 2.0 * u)
+
+
+def soft_limit(values: Floats, limit: Floats | float) -> Floats:
+    """Small values as they are, large ones bent to stay within the limit."""
+    return limit * np.tanh(values / limit)
+
+
+def bump(u: Floats) -> Floats:
+    """From 0 over 1 (half way) back to 0, with velocity zero at all three."""
+    u = np.clip(u, 0.0, 1.0)
+    return 16.0 * (u * (1.0 - u)) ** 2
+
+
+def keyed(times: Floats, values: Floats, t: Floats) -> Floats:
+    """Keys (K,) and values (K, ...) to a curve at t (T,) that rests at every key; constant before and after."""
+    times, values = np.asarray(times, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    after = np.clip(np.searchsorted(times, t, side="right"), 1, len(times) - 1)  # (T,) the key ahead
+    span = times[after] - times[after - 1]
+    share = minimum_jerk((t - times[after - 1]) / span)  # (T,)
+    share = share.reshape(-1, *[1] * (values.ndim - 1))
+    return values[after - 1] + share * (values[after] - values[after - 1])
+
+
+def ramps(times: Floats, values: Floats, seconds: Floats, t: Floats) -> Floats:
+    """Values (K, ...) that hold until the next time (K,) and are then eased over `seconds` (K,); the first holds before."""
+    result = np.broadcast_to(values[0], (len(t), *values.shape[1:])).copy()
+    for i in range(1, len(times)):
+        result += np.multiply.outer(minimum_jerk((t - times[i]) / seconds[i]), values[i] - values[i - 1])
+    return result
+
+
+def cubic(start: Floats, rate: Floats, end: Floats, end_rate: Floats, seconds: float, t: Floats) -> Floats:
+    """The cubic between two values with given velocities (all of one shape), at t (T,) in [0, seconds]; (T, ...)."""
+    u = t / seconds
+    rise = np.multiply.outer(smooth(u), end - start)
+    swing = np.multiply.outer(u * (1 - u) ** 2, rate) - np.multiply.outer(u * u * (1 - u), end_rate)
+    return start + rise + seconds * swing
+
+
+def quintic(start: tuple[float, float, float], end: tuple[float, float, float], seconds: float, t: Floats) -> Floats:
+    """The quintic between two (value, velocity, acceleration) states, at t (T,) in [0, seconds]."""
+    powers = np.arange(6)
+    coefficients = np.linalg.solve(_boundary(0.0, seconds), np.array([*start, *end]))
+    return np.power.outer(t, powers) @ coefficients
+
+
+def _boundary(first: float, last: float) -> Floats:
+    """(6, 6) value, first and second derivative of the monomials at both ends."""
+    rows = []
+    for t in (first, last):
+        rows.append([t**n for n in range(6)])
+        rows.append([n * t ** (n - 1) if n >= 1 else 0.0 for n in range(6)])
+        rows.append([n * (n - 1) * t ** (n - 2) if n >= 2 else 0.0 for n in range(6)])
+    return np.array(rows)

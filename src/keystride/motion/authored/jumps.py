@@ -1,0 +1,165 @@
+"""Jumps: crouch, push off, fly as a thrown stone does, land and give way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from keystride import geometry
+from keystride.keyframes.postures import Posture, posture
+from keystride.motion.authored.balance import GRAVITY
+from keystride.motion.authored.easing import cubic, keyed, quintic
+from keystride.motion.authored.performance import Performance, Segment, standing_feet
+from keystride.motion.clip import FPS
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints, standing_height
+
+LEAD = 0.4  # s of standing before and after
+LEAN = 0.4  # share of the way over its feet that the base goes back for before a forward jump, and again after landing
+TICK = 1e-4  # s, for velocities by differences
+
+Curve = Callable[[Floats], Floats]
+State = tuple[float, float, float]  # value, velocity, acceleration
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Heights are those of the base."""
+
+    apex: float = 0.5  # m
+    forward: float = 0.0  # m/s in the flight
+    turn: float = 0.0  # rad in all
+    pose: str = "tuck"  # the posture at the apex; its pitch is the apex's too
+    spin: float = 0.0  # rad/s, nose down: of the pitch in the flight
+    crouch: float = 0.2  # m
+    release: float = 0.335  # m, where the feet leave the ground, and where they meet it again
+    lower: float = 0.5  # s from standing into the crouch
+    push: float = 0.2  # s
+    absorb: float = 0.26  # s
+    recover: float = 0.6  # s
+
+    @property
+    def takeoff(self) -> float:
+        return float(np.sqrt(2 * GRAVITY * (self.apex - self.release)))  # m/s upwards
+
+    @property
+    def flight(self) -> float:
+        return 2 * self.takeoff / GRAVITY  # s
+
+    @property
+    def times(self) -> Floats:
+        """Start of crouch, push, flight, absorption, recovery, and its end; s."""
+        return LEAD + np.cumsum([0.0, self.lower, self.push, self.flight, self.absorb, self.recover])
+
+
+def perform_jump(robot: Robot, jump: Jump) -> Performance:
+    frames = int(np.ceil((jump.times[-1] + LEAD) * FPS))
+    t = np.arange(frames) / FPS
+    base = _base(robot, jump, t)
+    return Performance(base[:, :3], base[:, 3:], _feet(robot, jump, t), _segments(jump, frames))
+
+
+def _base(robot: Robot, jump: Jump, t: Floats) -> Floats:
+    """(T, 6) x y z roll pitch yaw."""
+    still = np.zeros_like(t)
+    return np.stack([_advance(jump, t), still, _height(robot, jump, t), still, _pitch(jump, t), _yaw(jump, t)], axis=-1)
+
+
+def _height(robot: Robot, jump: Jump, t: Floats) -> Floats:
+    stand = float(standing_height(robot, robot.stance))
+    up, down = (jump.release, jump.takeoff, 0.0), (jump.release, -jump.takeoff, 0.0)
+    flight = lambda s: jump.release + jump.takeoff * s - GRAVITY / 2 * s**2  # noqa: E731
+    return _course(jump, t, stand, jump.crouch, up, flight, down, jump.crouch + 0.03, stand)
+
+
+def _advance(jump: Jump, t: Floats) -> Floats:
+    """Forward: a little back in the crouch, then at full speed from take-off to landing."""
+    ahead = jump.forward * jump.push / 2  # m, over the feet while pushing off
+    back = -LEAN * ahead
+    up = (back + ahead, jump.forward, 0.0)
+    down = (up[0] + jump.forward * jump.flight, jump.forward, 0.0)
+    stop = down[0] + jump.forward * jump.absorb / 2
+    rest = stop - LEAN * (stop - down[0])
+    return _course(jump, t, 0.0, back, up, lambda s: up[0] + jump.forward * s, down, stop, rest)
+
+
+def _pitch(jump: Jump, t: Floats) -> Floats:
+    """At a constant rate in the air, where nothing could change it."""
+    apex = posture(jump.pose).pitch
+    up = (apex - jump.spin * jump.flight / 2, jump.spin, 0.0)
+    down = (apex + jump.spin * jump.flight / 2, jump.spin, 0.0)
+    return _course(jump, t, 0.0, 0.0, up, lambda s: up[0] + jump.spin * s, down, 0.0, 0.0)
+
+
+def _yaw(jump: Jump, t: Floats) -> Floats:
+    """At a constant rate in the air, taken up while pushing off and given up while landing."""
+    rate = jump.turn / (jump.flight + (jump.push + jump.absorb) / 2)
+    up = (rate * jump.push / 2, rate, 0.0)
+    down = (rate * (jump.push / 2 + jump.flight), rate, 0.0)
+    return _course(jump, t, 0.0, 0.0, up, lambda s: up[0] + rate * s, down, jump.turn, jump.turn)
+
+
+def _course(
+    jump: Jump, t: Floats, start: float, crouch: float, up: State, flight: Curve, down: State, give: float, end: float
+) -> Floats:
+    """One coordinate of the base through all phases: its value at rest, and its state at take-off and at landing."""
+    pieces: tuple[Curve, ...] = (
+        lambda s: keyed([0.0, jump.lower], [start, crouch], s),
+        lambda s: quintic((crouch, 0.0, 0.0), up, jump.push, s),
+        flight,
+        lambda s: quintic(down, (give, 0.0, 0.0), jump.absorb, s),
+        lambda s: keyed([0.0, jump.recover], [give, end], s),
+    )
+    values = np.full(len(t), start)
+    for begin, curve in zip(jump.times, pieces, strict=False):
+        later = t >= begin
+        values[later] = curve(t[later] - begin)
+    return values
+
+
+def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
+    """(T, 4, 3) planted until take-off, in the apex's pose half way, planted from landing on."""
+    _, _, fly, land, recover, _ = jump.times
+    start = standing_feet(robot)
+    rest = _base(robot, jump, np.array([recover + jump.recover]))[0]
+    end = geometry.rotate_yaw(np.full(4, rest[5]), start) + [rest[0], rest[1], 0.0]
+    feet = np.where((t < fly)[:, None, None], start, end)
+    flying = (t >= fly) & (t <= land)
+    feet[flying] = _from_heading(
+        _base(robot, jump, t[flying]), _legs_in_flight(robot, jump, start, end, t[flying] - fly)
+    )
+    return feet
+
+
+def _legs_in_flight(robot: Robot, jump: Jump, start: Floats, end: Floats, t: Floats) -> Floats:
+    """(T, 4, 3) feet from the base, in the heading's frame: they leave and meet the ground without sliding on it."""
+    _, _, fly, land, _, _ = jump.times
+    first, first_rate = _seen_from_base(robot, jump, start, fly)
+    last, last_rate = _seen_from_base(robot, jump, end, land)
+    middle, half = _hanging(robot, posture(jump.pose)), jump.flight / 2
+    still = np.zeros_like(middle)
+    rising = cubic(first, first_rate, middle, still, half, np.minimum(t, half))
+    falling = cubic(middle, still, last, last_rate, half, np.maximum(t - half, 0.0))
+    return np.where((t < half)[:, None, None], rising, falling)
+
+
+def _seen_from_base(robot: Robot, jump: Jump, feet: Floats, time: float) -> tuple[Floats, Floats]:
+    """Planted feet (4, 3) in the moving heading's frame, and their velocity in it."""
+    around = _base(robot, jump, time + np.array([-TICK, TICK]))  # (2, 6)
+    seen = geometry.rotate_yaw(np.repeat(-around[:, 5:], 4, axis=1), feet - around[:, None, :3])  # (2, 4, 3)
+    return seen.mean(axis=0), (seen[1] - seen[0]) / (2 * TICK)
+
+
+def _from_heading(base: Floats, legs: Floats) -> Floats:
+    return base[:, None, :3] + geometry.rotate_yaw(np.repeat(base[:, 5:], 4, axis=1), legs)
+
+
+def _hanging(robot: Robot, pose: Posture) -> Floats:
+    """(4, 3) the posture's feet from the base, in the heading's frame."""
+    tilt = geometry.from_roll_pitch_yaw(np.array([pose.roll, pose.pitch, 0.0]))
+    return geometry.rotate(tilt, feet_from_joints(robot, pose.joints))
+
+
+def _segments(jump: Jump, frames: int) -> tuple[Segment, ...]:
+    first, last = round(jump.times[0] * FPS), round(jump.times[-1] * FPS)
+    return (0, first, "stand"), (first, last, "jump"), (last, frames, "stand")

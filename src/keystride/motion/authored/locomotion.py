@@ -1,0 +1,129 @@
+"""Going somewhere: a score of passages, each a gait at a velocity, performed from standing to standing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keystride.motion.authored.easing import minimum_jerk, ramps
+from keystride.motion.authored.gaits import Gait, between, stepping_speed
+from keystride.motion.authored.performance import Performance, Segment, standing_feet
+from keystride.motion.authored.steps import Path, Swing, foot_load, foot_motion, swings_of, walked_path
+from keystride.motion.authored.trunk import trunk_over
+from keystride.motion.clip import FPS
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import standing_height
+
+FINE = 4  # ticks of the fine clock a frame
+DT = 1.0 / (FPS * FINE)  # s
+EASE = 0.6  # s from the standing height to the gait's
+TURNING = 0.3  # rad/s: from here on a passage is also tagged as a turn
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A gait at a velocity in the heading's frame, reached within the ramp and then held."""
+
+    gait: Gait
+    seconds: float
+    forward: float = 0.0  # m/s
+    sideways: float = 0.0  # m/s to the left
+    turn: float = 0.0  # rad/s to the left
+    ramp: float = 0.8  # s
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A score on the fine clock: N ticks."""
+
+    t: Floats  # (N,) s
+    velocity: Floats  # (N, 3) commanded: forward, sideways, turn
+    phase: Floats  # (N, 4) of each leg; a stance starts at each whole number
+    duty: Floats  # (N,)
+    lift: Floats  # (N,) m
+    height: Floats  # (N,) m
+
+
+def perform(robot: Robot, *score: Passage, lead: float = 0.5, stop: float = 0.8) -> Performance:
+    """Stand, go through the passages, slow down within `stop` seconds, and stand."""
+    schedule = _schedule(robot, score, lead, stop)
+    path = walked_path(schedule.t, schedule.velocity)
+    spots = standing_feet(robot)[:, :2]
+    swings = _swings(schedule, path, spots)
+    feet = [foot_motion(path.t, steps, spot, robot.foot_radius) for steps, spot in zip(swings, spots, strict=True)]
+    feet = np.stack(feet, axis=1)  # (N, 4, 3)
+    load = np.stack([foot_load(path.t, steps) for steps in swings], axis=-1)  # (N, 4)
+    position, angles = trunk_over(path, feet, load, spots, schedule.height, DT)
+    frames = slice(0, None, FINE)
+    return Performance(position[frames], angles[frames], feet[frames], _segments(score, lead, stop, path.t[-1]))
+
+
+def _schedule(robot: Robot, score: tuple[Passage, ...], lead: float, stop: float) -> Schedule:
+    starts, still = _starts(score, lead)
+    last = score[-1].gait
+    stepping_ends = still + stop + 1.0 / last.frequency[0]
+    t = np.arange(0.0, stepping_ends + EASE + 0.3, DT)
+    velocity = _velocity(score, starts, still, stop, t)
+    weight = ramps(starts, np.eye(len(score)), np.array([p.ramp for p in score]), t)  # (N, P)
+    frequency, duty, lift, height = _figures(score, weight, stepping_speed(velocity))
+    active = (t >= lead) & (t < stepping_ends)
+    phase = np.cumsum(np.where(active, frequency, 1e-9)) * DT  # the tiny rate keeps it invertible
+    phase = phase[:, None] - weight @ _touchdowns(score)  # (N, 4)
+    phase += _first_lift(phase[0] - duty[0])
+    going = minimum_jerk((t - lead) / EASE) - minimum_jerk((t - stepping_ends + 0.2) / EASE)
+    stand = float(standing_height(robot, robot.stance))
+    return Schedule(t, velocity, phase, duty, lift, stand + going * (height - stand))
+
+
+def _starts(score: tuple[Passage, ...], lead: float) -> tuple[Floats, float]:
+    """When each passage begins, and when the last ends; s."""
+    bounds = lead + np.concatenate([[0.0], np.cumsum([passage.seconds for passage in score])])
+    return bounds[:-1], float(bounds[-1])
+
+
+def _velocity(score: tuple[Passage, ...], starts: Floats, still: float, stop: float, t: Floats) -> Floats:
+    rest = np.zeros(3)
+    values = np.array([rest, *([p.forward, p.sideways, p.turn] for p in score), rest])
+    seconds = np.array([1.0, *(p.ramp for p in score), stop])
+    return ramps(np.array([0.0, *starts, still]), values, seconds, t)
+
+
+def _figures(score: tuple[Passage, ...], weight: Floats, speed: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Frequency, duty, lift and height, each (N,), blended over the passages' gaits."""
+    gaits = [passage.gait for passage in score]
+
+    def blend(pairs: list[tuple[float, float]]) -> Floats:
+        each = [between(pair, gait, speed) for pair, gait in zip(pairs, gaits, strict=True)]
+        return np.sum(weight * np.stack(each, axis=-1), axis=-1)
+
+    return (
+        blend([gait.frequency for gait in gaits]),
+        blend([gait.duty for gait in gaits]),
+        blend([gait.lift for gait in gaits]),
+        blend([gait.height for gait in gaits]),
+    )
+
+
+def _touchdowns(score: tuple[Passage, ...]) -> Floats:
+    """(P, 4) touch-downs, each within half a stride of the passage before, so that a blend takes the shorter way."""
+    return np.unwrap(np.array([passage.gait.touchdown for passage in score]), axis=0, period=1.0)
+
+
+def _first_lift(phase: Floats) -> float:
+    """The shift after which the first of the legs is just about to lift; phases (4,) lift at whole numbers."""
+    return float(np.min(np.ceil(phase) - phase)) - 1e-3
+
+
+def _swings(schedule: Schedule, path: Path, spots: Floats) -> list[list[Swing]]:
+    legs = zip(schedule.phase.T, spots, strict=True)
+    return [swings_of(path, phase, schedule.duty, schedule.lift, spot) for phase, spot in legs]
+
+
+def _segments(score: tuple[Passage, ...], lead: float, stop: float, seconds: float) -> tuple[Segment, ...]:
+    starts, still = _starts(score, lead)
+    bounds = [*starts, still + stop]
+    segments = [(0.0, lead, "stand"), (bounds[-1], seconds, "stand")]
+    for passage, start, end in zip(score, bounds[:-1], bounds[1:], strict=True):
+        segments.append((start, end, passage.gait.name))
+        if abs(passage.turn) >= TURNING:
+            segments.append((start, end, "turn"))
+    return tuple((round(start * FPS), round(end * FPS), tag) for start, end, tag in sorted(segments))
