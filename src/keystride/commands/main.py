@@ -9,7 +9,9 @@ import tyro
 
 from keystride import __version__
 from keystride.commands import errors
+from keystride.commands.graphics import choose_graphics
 from keystride.commands.robot import ShowRobot
+from keystride.commands.train import Train, train_with_preset
 
 DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."
 MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json alone, no --no-json beside it
@@ -32,6 +34,7 @@ class Group:
 # A command's module is imported for every --help: it keeps heavy imports inside run().
 COMMANDS: dict[str, type[Command] | Group] = {
     "robot": ShowRobot,
+    "train": Train,
 }
 
 
@@ -40,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if list(arguments) in (["--version"], ["-V"]):
         print(f"keystride {__version__}")
         return 0
+    choose_graphics()
     try:
         return _parse(arguments).run()
     except KeyboardInterrupt:
@@ -49,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: Sequence[str]) -> Command:
+    if arguments[:1] == ["train"]:  # its defaults depend on --preset
+        default = train_with_preset(list(arguments[1:]))
+        return tyro.cli(Train, prog="keystride train", default=default, args=arguments[1:], config=MARKERS)
     return tyro.cli(_choice(COMMANDS), prog="keystride", description=DESCRIPTION, args=arguments, config=MARKERS)
 
 

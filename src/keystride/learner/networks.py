@@ -1,0 +1,220 @@
+"""The networks: a sequence-to-token transformer encoder, the actor and the critics.
+
+A sample is its state and its visible keyframes. The network gets as many tokens as the sample has: samples of equal length are
+encoded together, so no masked token is ever computed. `forward_padded` computes the same function with a mask, for export.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from keystride.learner.config import NetworkConfig
+
+
+@dataclass(frozen=True)
+class Observations:
+    """N samples; keyframes that are visible stand first (see `packed`)."""
+
+    state: Tensor  # (N, S)
+    goals: Tensor  # (N, K, G)
+    visible: Tensor  # (N, K) bool
+
+    def __getitem__(self, rows: Tensor | slice) -> "Observations":
+        return Observations(self.state[rows], self.goals[rows], self.visible[rows])
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+
+def packed(observations: Observations) -> Observations:
+    """The same samples with the visible keyframes first: their order means nothing to the encoder."""
+    order = torch.argsort(observations.visible.to(torch.uint8), dim=1, descending=True, stable=True)
+    goals = observations.goals.gather(1, order[..., None].expand_as(observations.goals))
+    return Observations(observations.state, goals, observations.visible.gather(1, order))
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """x (n, L, W); mask (n, L) of tokens that may be attended to."""
+        n, length, width = x.shape
+        q, k, v = (
+            part.reshape(n, length, self.heads, -1).transpose(1, 2) for part in self.qkv(x).split(width, dim=-1)
+        )  # (n, H, L, W/H)
+        score = (q * (q.shape[-1] ** -0.5)) @ k.transpose(-1, -2)
+        if mask is not None:
+            score = score.masked_fill(~mask[:, None, None, :], float("-inf"))
+        return self.out((score.softmax(dim=-1) @ v).transpose(1, 2).reshape(n, length, width))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, config: NetworkConfig, width: int) -> None:
+        super().__init__()
+        self.attention = Attention(width, config.heads)
+        self.expand = nn.Linear(width, config.feedforward)
+        self.contract = nn.Linear(config.feedforward, width)
+        self.norm_attention, self.norm_feedforward = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        x = self.norm_attention(x + self.attention(x, mask))
+        return self.norm_feedforward(x + self.contract(F.elu(self.expand(x))))
+
+
+class Encoder(nn.Module):
+    """State and keyframes to one token: the paper's sequence-to-token transformer."""
+
+    def __init__(self, config: NetworkConfig, state_size: int, goal_size: int) -> None:
+        super().__init__()
+        token = state_size + goal_size
+        self.width = config.width or token
+        self.goal_size = goal_size
+        self.embed = nn.Linear(token, config.width) if config.width else nn.Identity()
+        self.layers = nn.ModuleList(EncoderLayer(config, self.width) for _ in range(config.layers))
+
+    def forward(self, state: Tensor, goals: Tensor) -> Tensor:
+        """state (n, S), goals (n, L, G) all of them visible, to (n, W). The self-goal token goes first: zero error, zero time."""
+        x = self.embed(self._tokens(state, goals))
+        for layer in self.layers:
+            x = layer(x)
+        return x.amax(dim=1)
+
+    def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
+        """The same with a mask (n, K) over padded keyframes; what stands in hidden rows has no effect."""
+        seen = torch.cat([torch.ones_like(visible[:, :1]), visible], dim=1)
+        x = self.embed(self._tokens(state, goals.masked_fill(~visible[..., None], 0.0)))
+        for layer in self.layers:
+            x = layer(x, seen)
+        return x.masked_fill(~seen[..., None], float("-inf")).amax(dim=1)
+
+    def _tokens(self, state: Tensor, goals: Tensor) -> Tensor:
+        sequence = torch.cat([torch.zeros_like(goals[:, :1]), goals], dim=1) if goals.shape[1] else goals.new_zeros(
+            len(state), 1, self.goal_size
+        )
+        return torch.cat([state[:, None].expand(-1, sequence.shape[1], -1), sequence], dim=-1)
+
+
+class Normalizer(nn.Module):
+    """Running mean and variance, frozen into whatever is exported. Samples older than `memory` fade."""
+
+    def __init__(self, size: int, memory: float = 20e6) -> None:
+        super().__init__()
+        self.memory = memory
+        self.register_buffer("mean", torch.zeros(size))
+        self.register_buffer("variance", torch.ones(size))
+        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.mean: Tensor
+        self.variance: Tensor
+        self.count: Tensor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return ((x - self.mean) * torch.rsqrt(self.variance + 1e-5)).clamp(-10.0, 10.0)
+
+    @property
+    def std(self) -> Tensor:
+        return torch.sqrt(self.variance + 1e-5)
+
+    @torch.no_grad()
+    def update(self, count: Tensor, mean: Tensor, variance: Tensor) -> None:
+        """Merge the moments of a new batch (population variance)."""
+        total = self.count + count
+        share = (count / total).to(self.mean.dtype)
+        delta = mean - self.mean
+        self.variance += share * (variance - self.variance) + share * (1 - share) * delta**2
+        self.mean += share * delta
+        self.count.copy_(total.clamp(max=self.memory))
+
+
+class SequenceNetwork(nn.Module):
+    """Encoder, then MLP."""
+
+    def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, outputs: int) -> None:
+        super().__init__()
+        self.encoder = Encoder(config, state_size, goal_size)
+        self.state_to_mlp = config.state_to_mlp
+        sizes = [self.encoder.width + (state_size if config.state_to_mlp else 0), *config.mlp]
+        self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.head = nn.Linear(sizes[-1], outputs)
+
+    def forward(self, state: Tensor, goals: Tensor, by_length: Sequence[Tensor]) -> Tensor:
+        """state (N, S) normalised, goals (N, K, G) packed; by_length[i] are the samples with i visible keyframes."""
+        tokens = [self.encoder(state[rows], goals[rows, :length]) for length, rows in _present(by_length)]
+        order = torch.cat([rows for _, rows in _present(by_length)])
+        token = torch.empty_like(torch.cat(tokens)).index_copy(0, order, torch.cat(tokens))
+        return self._head(state, token)
+
+    def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
+        return self._head(state, self.encoder.forward_padded(state, goals, visible))
+
+    def _head(self, state: Tensor, token: Tensor) -> Tensor:
+        x = torch.cat([token, state], dim=-1) if self.state_to_mlp else token
+        for layer in self.mlp:
+            x = F.elu(layer(x))
+        return self.head(x)
+
+
+def lengths(visible: Tensor) -> list[Tensor]:
+    """The samples with 0, 1, ... K visible keyframes."""
+    count = visible.sum(dim=1)
+    return [(count == n).nonzero()[:, 0] for n in range(visible.shape[1] + 1)]
+
+
+def _present(by_length: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
+    return ((length, rows) for length, rows in enumerate(by_length) if len(rows))
+
+
+class Actor(nn.Module):
+    """Mean and standard deviation of the actions. The deviation has a floor: it can never reach zero."""
+
+    def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, actions: int) -> None:
+        super().__init__()
+        self.network = SequenceNetwork(config, state_size, goal_size, actions)
+        self.normalizer = Normalizer(state_size)
+        spare = max(config.initial_std - config.std_floor[0], 1e-3)
+        self.log_spare_std = nn.Parameter(torch.full((actions,), spare).log())
+        self.register_buffer("floor", torch.tensor(config.std_floor[0]))
+        self.floor: Tensor
+        nn.init.orthogonal_(self.network.head.weight, gain=0.01)
+        nn.init.zeros_(self.network.head.bias)
+
+    @property
+    def std(self) -> Tensor:
+        return self.floor + self.log_spare_std.exp()
+
+    def forward(self, observations: Observations, by_length: Sequence[Tensor]) -> Tensor:
+        return self.network(self.normalizer(observations.state), observations.goals, by_length)
+
+    def act(self, observations: Observations) -> Tensor:
+        """The mean action for samples as the environment gives them."""
+        observations = packed(observations)
+        return self(observations, lengths(observations.visible))
+
+    def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
+        return self.network.forward_padded(self.normalizer(state), goals, visible)
+
+
+class Critics(nn.Module):
+    """A value for each reward group, from separate networks or from one with several outputs.
+
+    Networks predict values in units of the returns' running deviation, so that a group's scale is no matter.
+    """
+
+    def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, groups: int) -> None:
+        super().__init__()
+        split = [1] * groups if config.critics == "separate" else [groups]
+        self.networks = nn.ModuleList(SequenceNetwork(config, state_size, goal_size, n) for n in split)
+        self.returns = Normalizer(groups, memory=1e6)
+
+    def forward(self, state: Tensor, goals: Tensor, by_length: Sequence[Tensor]) -> Tensor:
+        """(N, groups) in normalised units; state normalised."""
+        return torch.cat([network(state, goals, by_length) for network in self.networks], dim=-1)
+
+    def values(self, prediction: Tensor) -> Tensor:
+        return prediction * self.returns.std + self.returns.mean

@@ -1,0 +1,71 @@
+"""Several processes that learn as one: what has to agree is summed over all of them. Alone, every call is the identity."""
+
+import os
+from collections.abc import Iterable
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def start(device: str) -> None:
+    """Join the group that torchrun (or our own launcher) describes in the environment."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+
+
+def stop() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def rank() -> int:
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def size() -> int:
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def total(values: Tensor) -> Tensor:
+    """The sum over all processes."""
+    if dist.is_initialized():
+        values = values.clone()
+        dist.all_reduce(values)
+    return values
+
+
+def average_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
+    """One flat exchange: twice as fast on CPUs as hooks for each parameter."""
+    if not dist.is_initialized():
+        return
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+    dist.all_reduce(flat)
+    flat /= size()
+    for gradient, piece in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        gradient.copy_(piece.view_as(gradient))
+
+
+def same_start(modules: Iterable[torch.nn.Module]) -> None:
+    """Everyone begins with the weights of the first process."""
+    if dist.is_initialized():
+        for module in modules:
+            for tensor in (*module.parameters(), *module.buffers()):
+                dist.broadcast(tensor.data, src=0)
+
+
+def moments(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Count, mean and population variance (columns of (N, F)) over all processes."""
+    values = values.double()
+    count = torch.full((1,), float(len(values)), dtype=torch.float64, device=values.device)
+    sums = total(torch.cat([count, values.sum(dim=0), values.square().sum(dim=0)]))
+    columns = values.shape[1]
+    mean = sums[1 : 1 + columns] / sums[0]
+    variance = (sums[1 + columns :] / sums[0] - mean.square()).clamp(min=0.0)
+    return sums[0], mean.float(), variance.float()
+
+
+def wait() -> None:
+    if dist.is_initialized():
+        dist.barrier()

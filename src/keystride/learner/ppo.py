@@ -1,0 +1,213 @@
+"""Multi-critic PPO: one clipped policy loss on mixed advantages, one value loss a reward group."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from keystride.learner import parallel
+from keystride.learner.advantages import gae, mixed
+from keystride.learner.config import PpoConfig
+from keystride.learner.networks import Actor, Critics, Observations, lengths
+from keystride.learner.rollout import Rollout, log_probability
+
+VALUE_CHUNK = 4096  # samples at once when values are only read
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """Left and right swapped, as a signed reordering of the columns of states, goals and actions."""
+
+    state: tuple[Tensor, Tensor]  # order, sign
+    goals: tuple[Tensor, Tensor]
+    action: tuple[Tensor, Tensor]
+
+
+def mirrored(values: Tensor, signed_order: tuple[Tensor, Tensor]) -> Tensor:
+    order, sign = signed_order
+    return values[..., order] * sign
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the losses need of N samples."""
+
+    observations: Observations
+    mean: Tensor  # (N, A) of the policy that acted
+    action: Tensor  # (N, A)
+    log_prob: Tensor  # (N,)
+    advantage: Tensor  # (N,) mixed
+    returns: Tensor  # (N, G) normalised
+
+    def __getitem__(self, rows: Tensor) -> "Samples":
+        return Samples(
+            self.observations[rows],
+            self.mean[rows],
+            self.action[rows],
+            self.log_prob[rows],
+            self.advantage[rows],
+            self.returns[rows],
+        )
+
+
+def group_rewards(config: PpoConfig, rewards: dict[str, Tensor]) -> Tensor:
+    """(T, E, G): each group's weighted sum of the rewards it judges."""
+    sums = [
+        torch.stack([weight * rewards[name].float() for name, weight in group.rewards]).sum(dim=0)
+        for group in config.groups
+    ]
+    return torch.stack(sums, dim=-1)
+
+
+class Ppo:
+    def __init__(
+        self,
+        config: PpoConfig,
+        actor: Actor,
+        critics: Critics,
+        generator: torch.Generator,
+        symmetry: Symmetry | None = None,
+    ) -> None:
+        self.config, self.actor, self.critics, self.generator = config, actor, critics, generator
+        self.symmetry = symmetry if config.symmetry else None
+        self.weights = torch.tensor([g.advantage_weight for g in config.groups], device=actor.log_spare_std.device)
+        self.learning_rate = config.learning_rate
+        self.actor_optimizer = torch.optim.Adam(actor.parameters(), lr=config.learning_rate)
+        self.critic_optimizer = torch.optim.Adam(critics.parameters(), lr=config.learning_rate)
+        self._acting_std = actor.std.detach().clone()
+        self.skipped = 0  # updates left out because something was not finite
+
+    def update(self, rollout: Rollout) -> dict[str, float]:
+        self._acting_std = self.actor.std.detach().clone()
+        samples, report = self.prepare(rollout)
+        steps = [self._step(samples[rows], flip) for rows, flip in self._minibatches(len(samples.advantage))]
+        for name in steps[0]:
+            report[name] = sum(step[name] for step in steps) / len(steps)
+        report["learning_rate"] = self.learning_rate
+        return report
+
+    @torch.no_grad()
+    def prepare(self, rollout: Rollout) -> tuple[Samples, dict[str, float]]:
+        """Advantages of every group, standardised over the batch of all processes and mixed; returns for the critics."""
+        rewards = group_rewards(self.config, rollout.rewards)  # (T, E, G)
+        values, next_values = self._values(rollout)
+        done = rollout.terminated | rollout.truncated
+        advantages = gae(
+            rewards, values, next_values, rollout.terminated, done, self.config.gamma, self.config.lam
+        ).flatten(0, 1)
+        _, mean, variance = parallel.moments(advantages)
+        returns = advantages + values.flatten(0, 1)
+        spread = parallel.moments(returns)
+        self.critics.returns.update(*spread)
+        explained = 1 - variance / (spread[2] + 1e-8)
+        report = {f"explained/{g.name}": float(e) for g, e in zip(self.config.groups, explained, strict=True)}
+        samples = Samples(
+            rollout.observations,
+            rollout.mean,
+            rollout.action,
+            rollout.log_prob,
+            mixed(advantages, mean, variance.sqrt(), self.weights),
+            (returns - self.critics.returns.mean) / self.critics.returns.std,
+        )
+        return samples, report
+
+    def _values(self, rollout: Rollout) -> tuple[Tensor, Tensor]:
+        """(T, E, G) of the states seen, and of the states that their steps arrived in."""
+        values = self._value(rollout.observations).unflatten(0, (rollout.horizon, -1))
+        next_values = torch.cat([values[1:], self._value(rollout.final)[None]])
+        if len(rollout.arrived_rows):
+            next_values.flatten(0, 1)[rollout.arrived_rows] = self._value(rollout.arrived)
+        return values, next_values
+
+    def _value(self, observations: Observations) -> Tensor:
+        chunks = [observations[slice(i, i + VALUE_CHUNK)] for i in range(0, len(observations), VALUE_CHUNK)]
+        return torch.cat([self.critics.values(self._predict(chunk)) for chunk in chunks])
+
+    def _predict(self, observations: Observations) -> Tensor:
+        state = self.actor.normalizer(observations.state)
+        return self.critics(state, observations.goals, lengths(observations.visible))
+
+    def _minibatches(self, count: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Rows, and which of them are shown mirrored: half of them in one epoch, the other half in the next."""
+        flips = torch.rand(count, generator=self.generator) < 0.5
+        for epoch in range(self.config.epochs):
+            order = torch.randperm(count, generator=self.generator)
+            for rows in order.chunk(self.config.minibatches):
+                yield rows, flips[rows] ^ bool(epoch % 2)
+
+    def _step(self, samples: Samples, flip: Tensor) -> dict[str, float]:
+        samples, straight = self._flipped(samples, flip)
+        policy_loss, kl, report = self._policy_loss(samples, straight)
+        value_loss = (self._predict(samples.observations) - samples.returns).square().mean(dim=0)
+        loss = policy_loss + value_loss.sum()
+        self.actor_optimizer.zero_grad(set_to_none=True)
+        self.critic_optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self._apply(kl)
+        for group, value in zip(self.config.groups, value_loss.tolist(), strict=True):
+            report[f"value_loss/{group.name}"] = value
+        return report
+
+    def _flipped(self, samples: Samples, flip: Tensor) -> tuple[Samples, Tensor]:
+        """Chosen samples mirrored; the second result marks those left as they were."""
+        if self.symmetry is None:
+            return samples, torch.ones_like(flip)
+        pick, seen, sides = flip[:, None], samples.observations, self.symmetry
+        observations = Observations(
+            torch.where(pick, mirrored(seen.state, sides.state), seen.state),
+            torch.where(pick[..., None], mirrored(seen.goals, sides.goals), seen.goals),
+            seen.visible,
+        )
+        action = torch.where(pick, mirrored(samples.action, sides.action), samples.action)
+        mean = torch.where(pick, mirrored(samples.mean, sides.action), samples.mean)
+        return Samples(observations, mean, action, samples.log_prob, samples.advantage, samples.returns), ~flip
+
+    def _policy_loss(self, samples: Samples, straight: Tensor) -> tuple[Tensor, Tensor, dict[str, float]]:
+        mean = self.actor(samples.observations, lengths(samples.observations.visible))
+        std = self.actor.std
+        ratio = (log_probability(samples.action, mean, std) - samples.log_prob).exp()
+        clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
+        gain = torch.minimum(ratio * samples.advantage, clipped * samples.advantage).mean()
+        entropy = std.log().sum()
+        with torch.no_grad():
+            shift = 0.5 * ((mean - samples.mean) / std).square().sum(dim=-1)
+            kl = shift[straight].mean() + _std_divergence(self._acting_std, std)
+            report = {
+                "kl": kl.item(),
+                "clipped": ((ratio - 1).abs() > self.config.clip).float().mean().item(),
+                "std": std.mean().item(),
+                "asymmetry": shift[~straight].mean().item() if (~straight).any() else 0.0,
+            }
+        return -gain - self.config.entropy * entropy, kl, report
+
+    def _apply(self, kl: Tensor) -> None:
+        parameters = [*self.actor.parameters(), *self.critics.parameters()]
+        parallel.average_gradients(parameters)
+        kl = parallel.total(kl) / parallel.size()
+        norms = [
+            nn.utils.clip_grad_norm_(module.parameters(), self.config.max_gradient_norm)
+            for module in (self.actor, self.critics)
+        ]
+        if not torch.isfinite(torch.stack([kl, *norms])).all():
+            self.skipped += 1
+            return
+        self._adapt(float(kl))
+        self.actor_optimizer.step()
+        self.critic_optimizer.step()
+
+    def _adapt(self, kl: float) -> None:
+        """Towards the target divergence: too far, smaller steps; not far enough, larger ones."""
+        low, high = self.config.learning_rate_range
+        if kl > 2.0 * self.config.target_kl:
+            self.learning_rate = max(self.learning_rate / 1.5, low)
+        elif kl < 0.5 * self.config.target_kl:
+            self.learning_rate = min(self.learning_rate * 1.5, high)
+        for group in self.actor_optimizer.param_groups:
+            group["lr"] = self.learning_rate
+
+
+def _std_divergence(old: Tensor, new: Tensor) -> Tensor:
+    """What the change of deviation adds to the divergence of the old policy from the new."""
+    return ((new / old).log() + 0.5 * (old / new).square() - 0.5).sum()
+

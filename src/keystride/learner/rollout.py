@@ -1,0 +1,137 @@
+"""Experience: what the environment must offer, and one iteration's worth of it."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from keystride.learner.networks import Actor, Observations, packed
+
+
+class SeenLike(Protocol):
+    """An observation: arrays or tensors."""
+
+    @property
+    def state(self) -> Any: ...
+    @property
+    def goals(self) -> Any: ...
+    @property
+    def visible(self) -> Any: ...
+
+
+class StepLike(Protocol):
+    @property
+    def observation(self) -> SeenLike: ...
+    @property
+    def arrived(self) -> SeenLike:
+        """Of the truncated environments alone, before their restart."""
+        ...
+
+    @property
+    def rewards(self) -> dict[str, Any]: ...
+    @property
+    def terminated(self) -> Any: ...
+    @property
+    def truncated(self) -> Any: ...
+    @property
+    def transition(self) -> Any:
+        """Style features before and after the step, or None where there is no style."""
+        ...
+
+
+class Environment(Protocol):
+    """Anything that can be learned: many environments stepped at once."""
+
+    def observe(self) -> SeenLike: ...
+    def step(self, action: Any) -> StepLike: ...
+    def real_transitions(self, count: int) -> Any: ...
+    def metrics(self) -> dict[str, tuple[float, float]]:
+        """Sums and counts since the last call."""
+        ...
+
+    def progress(self, steps: int, means: dict[str, float]) -> dict[str, float]:
+        """Move a curriculum on; the means are over all processes, so that all agree."""
+        ...
+
+    def snapshot(self) -> dict[str, Any]: ...
+    def restore(self, saved: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """T control steps of E environments, flattened in time order: row t * E + e."""
+
+    horizon: int
+    observations: Observations  # (T E, ...), packed
+    mean: Tensor  # (T E, A)
+    action: Tensor  # (T E, A)
+    log_prob: Tensor  # (T E,)
+    rewards: dict[str, Tensor]  # (T, E)
+    terminated: Tensor  # (T, E) bool
+    truncated: Tensor  # (T, E) bool
+    transitions: Tensor | None  # (T E, 2F)
+    final: Observations  # (E, ...) the state after the last step
+    arrived: Observations  # (M, ...) before the restart of truncated episodes
+    arrived_rows: Tensor  # (M,) the rows that arrived there
+
+
+def tensors(seen: SeenLike, device: torch.device) -> Observations:
+    def on_device(values: Any, dtype: torch.dtype) -> Tensor:
+        return torch.as_tensor(values).to(device=device, dtype=dtype)
+
+    return packed(
+        Observations(
+            on_device(seen.state, torch.float32), on_device(seen.goals, torch.float32), on_device(seen.visible, torch.bool)
+        )
+    )
+
+
+def log_probability(action: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """Of independent normal actions, up to a constant that cancels in every ratio."""
+    return -(0.5 * ((action - mean) / std).square() + std.log()).sum(dim=-1)
+
+
+@torch.no_grad()
+def collect(
+    environment: Environment, actor: Actor, start: Observations, horizon: int, generator: torch.Generator
+) -> Rollout:
+    device, std = start.state.device, actor.std
+    seen, means, actions, steps = start, [], [], []
+    visited, arrived, rows = [], [], []
+    for t in range(horizon):
+        mean = actor.act(seen)
+        noise = torch.randn(mean.shape, generator=generator).to(device)
+        action = mean + std * noise
+        step = environment.step(action.cpu().numpy())
+        visited.append(seen)
+        means.append(mean)
+        actions.append(action)
+        steps.append(step)
+        seen = tensors(step.observation, device)
+        cut = torch.as_tensor(step.truncated).nonzero()[:, 0]
+        arrived.append(tensors(step.arrived, device))
+        rows.append(cut + t * len(action))
+    mean, action = torch.cat(means), torch.cat(actions)
+    return Rollout(
+        horizon=horizon,
+        observations=_joined(visited),
+        mean=mean,
+        action=action,
+        log_prob=log_probability(action, mean, std),
+        rewards={name: _stacked([step.rewards[name] for step in steps], device) for name in steps[0].rewards},
+        terminated=_stacked([step.terminated for step in steps], device),
+        truncated=_stacked([step.truncated for step in steps], device),
+        transitions=None if steps[0].transition is None else _stacked([s.transition for s in steps], device).flatten(0, 1),
+        final=seen,
+        arrived=_joined(arrived),
+        arrived_rows=torch.cat(rows).to(device),
+    )
+
+
+def _stacked(values: list[Any], device: torch.device) -> Tensor:
+    return torch.stack([torch.as_tensor(value) for value in values]).to(device)
+
+
+def _joined(parts: list[Observations]) -> Observations:
+    return Observations(*(torch.cat([getattr(part, name) for part in parts]) for name in ("state", "goals", "visible")))

@@ -1,0 +1,227 @@
+"""The training loop: collect, judge, improve, remember."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from keystride.learner import parallel
+from keystride.learner.checkpoint import (
+    checkpoints,
+    load_module,
+    load_optimizer,
+    load_tree,
+    optimizer_tree,
+    prune,
+    publish,
+    save_tree,
+)
+from keystride.learner.config import LearnerConfig
+from keystride.learner.discriminator import Discriminator, Replay, discriminator_loss, style_reward
+from keystride.learner.networks import Actor, Critics
+from keystride.learner.ppo import Ppo, Symmetry
+from keystride.learner.rollout import Environment, Rollout, collect, tensors
+
+STYLE_SAMPLE = 50_000  # real transitions from which the discriminator's features are normalised
+MOST_SKIPS_IN_A_ROW = 20
+
+
+class TrainingStopped(RuntimeError):
+    """Training can not go on; the last checkpoint is good."""
+
+
+class Trainer:
+    def __init__(
+        self,
+        config: LearnerConfig,
+        environment: Environment,
+        actions: int,
+        *,
+        symmetry: Symmetry | None = None,
+        device: str = "cpu",
+    ) -> None:
+        self.config, self.environment, self.device = config, environment, torch.device(device)
+        torch.manual_seed(config.seed)
+        self.generator = torch.Generator().manual_seed(config.seed + 1000 * (parallel.rank() + 1))
+        self.seen = tensors(environment.observe(), self.device)
+        sizes = self.seen.state.shape[-1], self.seen.goals.shape[-1]
+        self.actor = Actor(config.network, *sizes, actions).to(self.device)
+        self.critics = Critics(config.network, *sizes, len(config.ppo.groups)).to(self.device)
+        self.discriminator = self._new_discriminator()
+        parallel.same_start([self.actor, self.critics, *([self.discriminator] if self.discriminator else [])])
+        self.ppo = Ppo(config.ppo, self.actor, self.critics, self.generator, symmetry)
+        self.steps = 0
+        self.iteration = 0
+        self.seconds: dict[str, float] = {}
+        self._skips_in_a_row = 0
+
+    def iterate(self) -> dict[str, float]:
+        """One iteration; what it measured, over all processes."""
+        with self._timed("rollout"):
+            rollout = collect(self.environment, self.actor, self.seen, self.config.horizon, self.generator)
+        self.seen = rollout.final
+        with self._timed("discriminator"):
+            style = self._style(rollout)
+        with self._timed("ppo"):
+            report = self.ppo.update(rollout)
+        self._guard()
+        self.actor.normalizer.update(*parallel.moments(rollout.observations.state))
+        self.steps += rollout.action.shape[0] * parallel.size()
+        self.iteration += 1
+        return self._advance({**report, **style}, rollout)
+
+    def _advance(self, report: dict[str, float], rollout: Rollout) -> dict[str, float]:
+        """Curricula move by what all processes measured together."""
+        sums = {f"reward/{name}": (float(r.sum()), float(r.numel())) for name, r in rollout.rewards.items()}
+        means = reduced({**sums, **self.environment.metrics(), **{k: (v, 1.0) for k, v in report.items()}})
+        self._lower_floor()
+        return {**means, **self.environment.progress(self.steps, means)}
+
+    def _style(self, rollout: Rollout) -> dict[str, float]:
+        """Score the rollout's transitions, then teach the discriminator."""
+        if self.discriminator is None or rollout.transitions is None:
+            return {}
+        with torch.no_grad():
+            reward = style_reward(self.discriminator(rollout.transitions))
+        rollout.rewards["style"] = reward.unflatten(0, (rollout.horizon, -1))
+        self.replay.add(rollout.transitions.cpu())
+        settings = self.config.discriminator
+        share = max(settings.batch // parallel.size(), 1)
+        return _mean([self._teach(share) for _ in range(settings.updates)])
+
+    def _teach(self, batch: int) -> dict[str, float]:
+        assert self.discriminator is not None
+        real = torch.as_tensor(self.environment.real_transitions(batch), dtype=torch.float32, device=self.device)
+        policy = self.replay.draw(batch, self.generator).to(self.device)
+        loss, report = discriminator_loss(self.discriminator, real, policy, self.config.discriminator.gradient_penalty)
+        self.discriminator_optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        parallel.average_gradients(self.discriminator.parameters())
+        norm = torch.nn.utils.clip_grad_norm_(self.discriminator.parameters(), 10.0)
+        if torch.isfinite(norm):
+            self.discriminator_optimizer.step()
+        else:
+            self.ppo.skipped += 1
+        return report
+
+    def _new_discriminator(self) -> Discriminator | None:
+        if not any(name == "style" for group in self.config.ppo.groups for name, _ in group.rewards):
+            return None
+        settings = self.config.discriminator
+        sample = torch.as_tensor(self.environment.real_transitions(STYLE_SAMPLE), dtype=torch.float32)
+        mean, std = sample.mean(dim=0), sample.std(dim=0).clamp(min=1e-3)
+        discriminator = Discriminator(settings, mean, std).to(self.device)
+        self.discriminator_optimizer = torch.optim.Adam(
+            discriminator.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.replay = Replay(settings.replay // parallel.size(), sample.shape[1])
+        return discriminator
+
+    def _lower_floor(self) -> None:
+        network = self.config.network
+        share = min(self.steps / network.std_floor_steps, 1.0)
+        self.actor.floor.fill_(network.std_floor[0] + share * (network.std_floor[1] - network.std_floor[0]))
+
+    def _guard(self) -> None:
+        """Now and then an update may be skipped; many in a row mean that something is broken."""
+        skipped, self.ppo.skipped = self.ppo.skipped, 0
+        self._skips_in_a_row = self._skips_in_a_row + skipped if skipped else 0
+        if skipped:
+            print(f"iteration {self.iteration}: {skipped} updates skipped, gradient or divergence not finite", flush=True)
+        if self._skips_in_a_row >= MOST_SKIPS_IN_A_ROW:
+            raise TrainingStopped(f"{self._skips_in_a_row} updates in a row were not finite; the last checkpoint is intact")
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - start
+
+    # What is needed to go on exactly as if nothing had happened.
+
+    def save(self, folder: Path) -> Path:
+        """A checkpoint of all processes under its iteration's number."""
+        part, place = folder / f"{self.iteration:08d}.part", folder / f"{self.iteration:08d}"
+        part.mkdir(parents=True, exist_ok=True)
+        if parallel.rank() == 0:
+            save_tree(self._shared_state(), part / "learner")
+        save_tree(self._own_state(), part / f"process{parallel.rank()}")
+        parallel.wait()
+        if parallel.rank() == 0:
+            publish(part, place)
+            prune(folder, self.config.keep)
+        parallel.wait()
+        return place
+
+    def load(self, place: Path) -> None:
+        shared, own = load_tree(place / "learner"), load_tree(place / f"process{parallel.rank()}")
+        self.load_weights(shared)
+        load_optimizer(self.ppo.actor_optimizer, shared["actor_optimizer"])
+        load_optimizer(self.ppo.critic_optimizer, shared["critic_optimizer"])
+        self.ppo.learning_rate = shared["learning_rate"]
+        self.ppo._adapt(self.config.ppo.target_kl)  # puts the learning rate into the optimiser
+        self.steps, self.iteration = shared["steps"], shared["iteration"]
+        self.environment.restore(own["environment"])
+        self.generator.set_state(torch.as_tensor(own["generator"]))
+        self.seen = tensors(self.environment.observe(), self.device)
+        if self.discriminator is not None:
+            load_optimizer(self.discriminator_optimizer, shared["discriminator_optimizer"])
+            self.replay.rows = torch.as_tensor(own["replay"]["rows"])
+            self.replay.filled, self.replay.cursor = own["replay"]["filled"], own["replay"]["cursor"]
+
+    def load_weights(self, shared: dict[str, Any]) -> None:
+        load_module(self.actor, shared["actor"])
+        load_module(self.critics, shared["critics"])
+        if self.discriminator is not None and "discriminator" in shared:
+            load_module(self.discriminator, shared["discriminator"])
+
+    def _shared_state(self) -> dict[str, Any]:
+        style = {}
+        if self.discriminator is not None:
+            style = {
+                "discriminator": self.discriminator.state_dict(),
+                "discriminator_optimizer": optimizer_tree(self.discriminator_optimizer),
+            }
+        return {
+            "actor": self.actor.state_dict(),
+            "critics": self.critics.state_dict(),
+            "actor_optimizer": optimizer_tree(self.ppo.actor_optimizer),
+            "critic_optimizer": optimizer_tree(self.ppo.critic_optimizer),
+            "learning_rate": self.ppo.learning_rate,
+            "steps": self.steps,
+            "iteration": self.iteration,
+            **style,
+        }
+
+    def _own_state(self) -> dict[str, Any]:
+        replay = {}
+        if self.discriminator is not None:
+            replay = {"rows": self.replay.rows, "filled": self.replay.filled, "cursor": self.replay.cursor}
+        return {
+            "environment": self.environment.snapshot(),
+            "generator": self.generator.get_state(),
+            "replay": replay,
+        }
+
+
+def latest(folder: Path) -> Path | None:
+    found = checkpoints(folder)
+    return found[-1] if found else None
+
+
+def reduced(sums: dict[str, tuple[float, float]]) -> dict[str, float]:
+    """Means over all processes. Names that a process lacks count as nothing there."""
+    if parallel.size() > 1:
+        gathered: list[Any] = [None] * parallel.size()
+        torch.distributed.all_gather_object(gathered, sums)
+        names = sorted({name for part in gathered for name in part})
+        sums = {n: tuple(sum(part.get(n, (0.0, 0.0))[i] for part in gathered) for i in (0, 1)) for n in names}  # type: ignore[misc]
+    return {name: value / count for name, (value, count) in sums.items() if count}
+
+
+def _mean(reports: list[dict[str, float]]) -> dict[str, float]:
+    return {name: sum(report[name] for report in reports) / len(reports) for name in reports[0]} if reports else {}

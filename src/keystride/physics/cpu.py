@@ -1,0 +1,150 @@
+"""MuJoCo on CPU threads: thousands of robots, one call a control step."""
+
+import mujoco
+import numpy as np
+from mujoco.batch import Batch
+from numpy.typing import NDArray
+
+from keystride.physics.simulator import PHYSICS_DT, PHYSICS_STEPS, Randomization, StartState, State
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints
+from keystride.robot.model import MAX_LAG_STEPS, load_spec
+
+HISTORY_HEAD = 2 + MAX_LAG_STEPS + 1  # MuJoCo's buffer: user, cursor, times; then the values
+ABSURD_SPEED = 200.0  # m/s or rad/s: no Go2 gets there, a diverging simulation soon does
+
+
+class CpuSimulator:
+    """The `Simulator` on `mujoco.batch.Batch`. Bit-identical for any number of threads."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        environments: int,
+        *,
+        randomization: Randomization | None = None,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> None:
+        self.robot = robot
+        self.environments = environments
+        self.randomization = randomization
+        self.divergences = 0
+        self._random = np.random.default_rng(seed)
+        self._model = _training_model(robot)
+        self._batch = Batch(self._model, nsim=environments, nthread=threads)
+        self._qpos, self._qvel, self._ctrl = (self._batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
+        self._time, self._history = self._batch.bind("time"), self._batch.bind("history")
+        self._force = self._batch.bind("actuator_force")
+        self._fresh_history = self._history[0].copy()
+        self._varied = {name: self._batch.expand(name) for name in _VARIED} if randomization else {}
+        self._push_wait = np.zeros(environments, dtype=np.int64)
+        self._randomize(np.arange(environments))
+
+    def state(self) -> State:
+        qpos, qvel = self._qpos.copy(), self._qvel.copy()
+        joints = qpos[:, 7:]
+        absurd = np.abs(qvel).max(axis=1) < ABSURD_SPEED  # False for NaN too
+        return State(
+            position=qpos[:, :3],
+            orientation=qpos[:, 3:7],
+            linear_velocity=qvel[:, :3],
+            angular_velocity=qvel[:, 3:6],
+            joint_angles=joints,
+            joint_velocities=qvel[:, 6:],
+            feet=feet_from_joints(self.robot, joints),
+            torque=self._force.copy(),
+            diverged=~(absurd & np.isfinite(qpos).all(axis=1)),
+        )
+
+    def advance(self, targets: Floats) -> State:
+        np.copyto(self._ctrl, targets)
+        if self.randomization:
+            self._push_when_due(self.randomization)
+        self._batch.step(nstep=PHYSICS_STEPS)
+        state = self.state()
+        self.divergences += int(state.diverged.sum())
+        return state
+
+    def reset(self, ids: NDArray[np.intp], start: StartState) -> None:
+        """Put these robots elsewhere, motors asking for the joint angles they start with, and draw their variations anew."""
+        self._batch.state[ids] = 0.0
+        self._qpos[ids] = np.concatenate([start.position, start.orientation, start.joint_angles], axis=1)
+        self._qvel[ids] = np.concatenate([start.linear_velocity, start.angular_velocity, start.joint_velocities], axis=1)
+        self._ctrl[ids] = start.joint_angles
+        history = np.tile(self._fresh_history, (len(ids), 1)).reshape(len(ids), self._model.nu, -1)
+        history[..., HISTORY_HEAD:] = start.joint_angles[..., None]
+        self._history[ids] = history.reshape(len(ids), -1)
+        self._randomize(ids)
+
+    def push(self, ids: NDArray[np.intp], linear: Floats, angular: Floats) -> None:
+        self._qvel[ids, :3] += linear
+        self._qvel[ids, 3:6] += angular
+
+    def snapshot(self) -> dict[str, object]:
+        varied = {f"varied.{name}": values.copy() for name, values in self._varied.items()}
+        return {
+            "state": self._batch.state.copy(),
+            "force": self._force.copy(),
+            "push_wait": self._push_wait.copy(),
+            "divergences": self.divergences,
+            "random": self._random.bit_generator.state,
+            **varied,
+        }
+
+    def restore(self, snapshot: dict[str, object]) -> None:
+        self._batch.state[:] = np.asarray(snapshot["state"])
+        self._push_wait = np.array(snapshot["push_wait"], dtype=np.int64)
+        self.divergences = int(str(snapshot["divergences"]))
+        self._random.bit_generator.state = snapshot["random"]
+        for name, values in self._varied.items():
+            values[...] = np.asarray(snapshot[f"varied.{name}"])
+
+    def set_friction(self, friction: float) -> None:
+        """The same friction everywhere."""
+        self._batch.expand("geom_friction")[..., 0] = friction
+
+    def _randomize(self, ids: NDArray[np.intp]) -> None:
+        if not self.randomization:
+            return
+        ranges, count, nominal, varied = self.randomization, len(ids), self._model, self._varied
+        friction, stiffness, damping = (
+            self._random.uniform(*limits, size=(count, 1)) for limits in (ranges.friction, ranges.stiffness, ranges.damping)
+        )
+        lag = self._random.integers(ranges.lag_steps[0], ranges.lag_steps[1] + 1, size=(count, 1))
+        varied["geom_friction"][ids, :, 0] = friction
+        varied["actuator_gainprm"][ids, :, 0] = nominal.actuator_gainprm[:, 0] * stiffness
+        varied["actuator_biasprm"][ids, :, 1] = nominal.actuator_biasprm[:, 1] * stiffness
+        varied["actuator_biasprm"][ids, :, 2] = nominal.actuator_biasprm[:, 2] * damping
+        # MuJoCo rounds a delay up to whole steps: half a step less keeps rounding errors out.
+        varied["actuator_delay"][ids] = np.maximum(lag - 0.5, 0.0) * PHYSICS_DT
+        self._push_wait[ids] = self._random.integers(*ranges.push_interval, size=count)
+
+    def _push_when_due(self, ranges: Randomization) -> None:
+        self._push_wait -= 1
+        due = np.flatnonzero(self._push_wait <= 0)
+        if not len(due):
+            return
+        heading = self._random.uniform(-np.pi, np.pi, len(due))
+        axis = self._random.normal(size=(len(due), 3))
+        axis /= np.linalg.norm(axis, axis=1, keepdims=True)
+        speed = self._random.uniform(*ranges.push_speed, size=(len(due), 1))
+        turn = self._random.uniform(*ranges.push_turn, size=(len(due), 1))
+        direction = np.stack([np.cos(heading), np.sin(heading), np.zeros(len(due))], axis=1)
+        self.push(due, speed * direction, turn * axis)
+        self._push_wait[due] = self._random.integers(*ranges.push_interval, size=len(due))
+
+
+_VARIED = ("geom_friction", "actuator_gainprm", "actuator_biasprm", "actuator_delay")
+
+
+def _training_model(robot: Robot) -> mujoco.MjModel:
+    spec = load_spec(robot, visual=False)
+    # A diverged state must be seen, counted and restarted by us, not silently replaced by the default pose.
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    for motor in spec.actuators:
+        motor.nsample = MAX_LAG_STEPS + 1
+        motor.delay = 0.0
+    model = spec.compile()
+    assert model.opt.timestep == PHYSICS_DT
+    return model

@@ -1,0 +1,101 @@
+"""What a simulator of many robots offers. Training, evaluation, studio and deployment tests use nothing else."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride import geometry
+from keystride.robot.description import Floats
+
+PHYSICS_DT = 0.005  # s
+PHYSICS_STEPS = 4  # a control step: 20 ms
+
+
+@dataclass(frozen=True)
+class State:
+    """The robots after a control step; E environments, metres, radians, seconds. Arrays are copies: they stay as they are."""
+
+    position: Floats  # (E, 3) base, world
+    orientation: Floats  # (E, 4) w x y z, world from base
+    linear_velocity: Floats  # (E, 3) base, world
+    angular_velocity: Floats  # (E, 3) base, base frame
+    joint_angles: Floats  # (E, 12)
+    joint_velocities: Floats  # (E, 12)
+    feet: Floats  # (E, 4, 3) centres of the feet, base frame
+    torque: Floats  # (E, 12) N m, of the last physics step
+    diverged: NDArray[np.bool_]  # (E,) the state is not finite or absurd; everything else of that row is not to be used
+
+    @property
+    def base_velocity(self) -> Floats:
+        """(E, 3) linear velocity in the base frame."""
+        return geometry.rotate_inverse(self.orientation, self.linear_velocity)
+
+    @property
+    def feet_in_world(self) -> Floats:
+        """(E, 4, 3)"""
+        return self.position[:, None] + geometry.rotate(self.orientation[:, None], self.feet)
+
+
+@dataclass(frozen=True)
+class StartState:
+    """Where robots are put; n of them."""
+
+    position: Floats  # (n, 3)
+    orientation: Floats  # (n, 4)
+    linear_velocity: Floats  # (n, 3) world
+    angular_velocity: Floats  # (n, 3) base frame
+    joint_angles: Floats  # (n, 12)
+    joint_velocities: Floats  # (n, 12)
+
+
+@dataclass(frozen=True)
+class Randomization:
+    """What differs between environments (paper, domain randomisation table)."""
+
+    friction: tuple[float, float] = (0.25, 1.75)
+    stiffness: tuple[float, float] = (0.9, 1.1)
+    damping: tuple[float, float] = (0.9, 1.1)
+    lag_steps: tuple[int, int] = (0, 6)
+    """Physics steps between a joint target and the torque it causes."""
+    push_speed: tuple[float, float] = (0.0, 1.0)
+    """m/s, added to the base in a random horizontal direction."""
+    push_turn: tuple[float, float] = (0.0, 1.0)
+    """rad/s, added to the base about a random axis."""
+    push_interval: tuple[int, int] = (150, 400)
+    """Control steps between pushes; the paper gives none."""
+
+
+class Simulator(Protocol):
+    environments: int
+
+    def state(self) -> State: ...
+
+    def advance(self, targets: Floats) -> State:
+        """One control step under PD towards joint targets (E, 12) rad."""
+        ...
+
+    def reset(self, ids: NDArray[np.intp], start: StartState) -> None: ...
+
+    def push(self, ids: NDArray[np.intp], linear: Floats, angular: Floats) -> None:
+        """Add to the base's velocity: (n, 3) m/s world, (n, 3) rad/s base frame."""
+        ...
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything that the future depends on, as arrays and plain values."""
+        ...
+
+    def restore(self, snapshot: dict[str, Any]) -> None: ...
+
+
+def standing_start(count: int, height: float, joints: Floats) -> StartState:
+    """At the origin, facing x, at rest."""
+    return StartState(
+        position=np.tile([0.0, 0.0, height], (count, 1)),
+        orientation=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
+        linear_velocity=np.zeros((count, 3)),
+        angular_velocity=np.zeros((count, 3)),
+        joint_angles=np.tile(joints, (count, 1)),
+        joint_velocities=np.zeros((count, len(joints))),
+    )

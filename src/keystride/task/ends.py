@@ -1,0 +1,25 @@
+"""When an episode ends: a fall terminates, time running out truncates."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride import geometry
+from keystride.physics.simulator import State
+from keystride.robot.description import Robot
+
+TRUNK = np.array([0.1881, 0.04675, 0.057])  # m, half sizes of the trunk's collision box
+CORNERS = TRUNK * np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])  # (8, 3) base frame
+LEAST_UPRIGHT = 0.1  # cosine of the tilt; rearing to 70 degrees is allowed
+LIMIT_MARGIN = 0.01  # rad
+
+
+def fallen(state: State) -> NDArray[np.bool_]:
+    """(E,) the trunk touches the ground or has tipped over."""
+    corners = geometry.rotate(state.orientation[:, None], CORNERS[None])[..., 2] + state.position[:, 2:]
+    tilt = -geometry.projected_gravity(state.orientation)[:, 2]
+    return (corners.min(axis=1) < 0.0) | (tilt < LEAST_UPRIGHT)
+
+
+def at_joint_limit(robot: Robot, state: State) -> NDArray[np.bool_]:
+    low, high = robot.lower + LIMIT_MARGIN, robot.upper - LIMIT_MARGIN
+    return ((state.joint_angles < low) | (state.joint_angles > high)).any(axis=1)
