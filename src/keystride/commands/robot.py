@@ -1,8 +1,9 @@
-"""`keystride robot`: what the robot is."""
+"""`keystride robot`: what the robot is, in figures and as a picture."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ class ShowRobot:
 
     json: bool = False
     """Print JSON instead of a table."""
+    picture: Path | None = None
+    """Also draw the robot in its stance, as a PNG file."""
 
     def run(self) -> int:
         from keystride.robot.go2 import GO2
@@ -24,6 +27,8 @@ class ShowRobot:
             _print_json(figures)
         else:
             _print_table(figures)
+        if self.picture is not None:
+            _draw(GO2, self.picture)
         return 0
 
 
@@ -73,3 +78,13 @@ def _print_table(figures: dict[str, Any]) -> None:
     console.print(table)
     console.print(f"mass {figures['mass']:.3f} kg, stands {figures['standing_height']:.3f} m high")
     console.print(f"kp {figures['stiffness']:g} N m/rad, kd {figures['damping']:g} N m s/rad")
+
+
+def _draw(robot: Robot, path: Path) -> None:
+    import sys
+
+    from keystride.robot.picture import draw, write_png
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_png(path, draw(robot, robot.stance))
+    print(f"wrote {path}", file=sys.stderr)

@@ -20,8 +20,8 @@ def feet_from_joints(robot: Robot, joints: Floats) -> Floats:
 def joints_from_feet(robot: Robot, feet: Floats) -> tuple[Floats, Floats]:
     """Foot positions (..., 4, 3) in the base frame to joint angles (..., 12), and how far each foot is missed (..., 4).
 
-    The knee points backwards, as the Go2's does. A foot out of reach, or one that asks for an angle beyond a limit, gets
-    the nearest angle that is allowed; the miss is what forward kinematics then leaves over.
+    The knee points backwards, as the Go2's does. A foot out of reach, or one that asks for an angle beyond a limit,
+    gets the nearest angle that is allowed; the miss is what forward kinematics then leaves over.
     """
     upper, lower, side, root = _leg_figures(robot)
     x, y, z = np.moveaxis(feet - root, -1, 0)  # (..., 4) each

@@ -1,0 +1,3 @@
+from keystride.commands.graphics import choose_graphics
+
+choose_graphics()
