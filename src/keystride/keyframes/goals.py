@@ -70,7 +70,7 @@ def next_only(goals: Goals, now: Array) -> Array:
 
 
 def goal_errors(goals: Goals, position: Array, orientation: Array, joints: Array) -> Array:
-    """(E, K, 18) what is left to each keyframe: 3 m in the base frame, 3 rad wrapped, 12 rad; absent components are 0."""
+    """(E, K, 18) what is left to each keyframe: 3 m in the base frame, 3 rad wrapped, 12 rad; 0 where absent."""
     xp = array_namespace(position)
     offset = goals.position - position[:, None, :]  # (E, K, 3) world
     up = offset[..., 2:] * xp.astype(goals.height[..., None], offset.dtype)

@@ -67,6 +67,11 @@ def posture(name: str) -> Posture:
     return POSTURES[name]
 
 
+def mirror_name(name: str) -> str:
+    """The name of a posture's mirror image."""
+    return {**MIRRORED, **{image: original for original, image in MIRRORED.items()}}.get(name, name)
+
+
 def stand(robot: Robot = GO2) -> Posture:
     return Posture(robot.stance, float(standing_height(robot, robot.stance)))
 
@@ -146,6 +151,7 @@ FOOTINGS = {
     ),
 }
 
+MIRRORED = {"paw_up": "paw_up_left", "lean_left": "lean_right"}  # all others are their own mirror images
+
 POSTURES: dict[str, Posture] = {"stand": stand(), **{name: solve(footing) for name, footing in FOOTINGS.items()}}
-POSTURES["paw_up_left"] = mirror(POSTURES["paw_up"])
-POSTURES["lean_right"] = mirror(POSTURES["lean_left"])
+POSTURES |= {image: mirror(POSTURES[name]) for name, image in MIRRORED.items()}

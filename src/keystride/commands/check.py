@@ -1,0 +1,146 @@
+"""`keystride check`: is a keyframe script right, and can a Go2 do it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from keystride.commands.errors import USER_MISTAKE, UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from keystride.keyframes.feasibility import Demand
+    from keystride.keyframes.resolve import Spot
+    from keystride.keyframes.script import Keyframe, Script
+
+
+@dataclass(frozen=True)
+class Check:
+    """Check keyframe scripts: print each as a table with the speed and turn rate that it asks for.
+
+    Warns where that is beyond what a Go2 does. A script that cannot be read ends in exit code 2, with every mistake by
+    file, line and field.
+    """
+
+    scripts: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
+    """Keyframe scripts, YAML or JSON."""
+
+    schema: bool = False
+    """Print the JSON Schema of scripts, for editors, and nothing else."""
+
+    def run(self) -> int:
+        if self.schema:
+            return _print_schema()
+        if not self.scripts:
+            raise UserError("no script given; usage: keystride check SCRIPT... (or --schema)")
+        return max([_check(path) for path in self.scripts])
+
+
+def _print_schema() -> int:
+    import json
+
+    from keystride.keyframes.files import script_schema
+
+    print(json.dumps(script_schema(), indent=2))
+    return 0
+
+
+def _check(path: Path) -> int:
+    """The report on one file; a bad one does not keep the others from theirs."""
+    import sys
+
+    from rich.console import Console
+
+    from keystride.keyframes.files import load_script
+    from keystride.keyframes.problems import ScriptError
+
+    try:
+        _report(Console(), path, load_script(path))
+    except (ScriptError, OSError) as error:
+        lines = error.lines() if isinstance(error, ScriptError) else [f"{path}: {error.strerror}"]
+        print("\n".join(f"error: {line}" for line in lines), file=sys.stderr)
+        return USER_MISTAKE
+    return 0
+
+
+def _report(console: Console, path: Path, script: Script) -> None:
+    from rich.text import Text
+
+    from keystride.keyframes.feasibility import warnings
+
+    last = script.keyframes[-1]
+    console.print(Text(f"{path}: {len(script.keyframes)} keyframes in {last.time:g} s"))
+    console.print(_table(script))
+    for warning in warnings(script):
+        console.print(Text(f"warning: keyframe {warning.row + 1}: {warning.message}", style="yellow"), soft_wrap=True)
+
+
+COLUMNS = ("#", "time\ns", "x y z\nm", "roll pitch\nyaw deg", "speed\nm/s", "turn\ndeg/s", "posture", "label")
+WORDS = ("posture", "label")
+
+
+def _table(script: Script) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from keystride.keyframes.feasibility import demands
+    from keystride.keyframes.resolve import spots
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in COLUMNS:
+        text = heading in WORDS
+        table.add_column(heading, justify="left" if text else "right", no_wrap=not text, overflow="fold")
+    for number, row in enumerate(zip(script.keyframes, spots(script), demands(script), strict=True), start=1):
+        table.add_row(*map(Text, (str(number), *_cells(script, *row))))
+    return table
+
+
+def _cells(script: Script, keyframe: Keyframe, spot: Spot, demand: Demand) -> tuple[str, ...]:
+    return (
+        f"{keyframe.time:g}",
+        _position(keyframe, spot.x, spot.y),
+        _angles(keyframe, script),
+        *_rates(demand),
+        _posture(keyframe),
+        keyframe.label or "",
+    )
+
+
+def _position(keyframe: Keyframe, x: float, y: float) -> str:
+    if keyframe.position is None:
+        return "-"
+    height = f"{keyframe.position[2]:.2f}" if len(keyframe.position) == 3 else "-"
+    return f"{x:.2f} {y:.2f} {height}"
+
+
+def _angles(keyframe: Keyframe, script: Script) -> str:
+    from math import degrees
+
+    from keystride.keyframes.limits import angle_unit
+
+    angles = (keyframe.roll, keyframe.pitch, keyframe.yaw)
+    if angles == (None, None, None):
+        return "-"
+    return " ".join("-" if angle is None else f"{degrees(angle * angle_unit(script.angles)):.0f}" for angle in angles)
+
+
+def _rates(demand: Demand) -> tuple[str, str]:
+    from math import degrees
+
+    speed = "-" if demand.speed is None else f"{demand.speed:.2f}"
+    turn = "-" if demand.turn_rate is None else f"{degrees(demand.turn_rate):.0f}"
+    return speed, turn
+
+
+def _posture(keyframe: Keyframe) -> str:
+    if isinstance(keyframe.posture, dict):
+        return ", ".join(name.removesuffix("_joint") for name in keyframe.posture)
+    if isinstance(keyframe.posture, str):
+        return keyframe.posture
+    return "-" if keyframe.posture is None else "12 angles"

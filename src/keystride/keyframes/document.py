@@ -1,0 +1,190 @@
+"""Text to plain data, with the line of every value: YAML or JSON that can be trusted with anything.
+
+YAML is read from its events, not by a loader that builds objects: no tags, no aliases, bounded depth, and scalars as in
+YAML 1.2's core schema, so that `1e-3` is a number and `on` and `1:30` are text.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf, nan
+from typing import Any
+
+import yaml
+
+from keystride.keyframes.problems import Place, Problem, ScriptError, shorten
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 8  # a script needs four
+MAX_DIGITS = 19  # a longer integer is read as a float: Python takes quadratic time for it, or refuses
+
+INTEGER = re.compile(r"[-+]?[0-9]+\Z")
+FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -inf),
+}
+
+
+@dataclass
+class Document:
+    """What stood in the text."""
+
+    data: Any = None
+    lines: dict[Place, int] = field(default_factory=dict)  # counted from 1
+    problems: list[Problem] = field(default_factory=list)
+
+    def line(self, place: Place) -> int | None:
+        """The line of a value, or of the nearest thing around it that has one."""
+        for end in range(len(place), -1, -1):
+            if place[:end] in self.lines:
+                return self.lines[place[:end]]
+        return None
+
+
+def decode(content: bytes) -> str:
+    if len(content) > MAX_BYTES:
+        raise _stop(f"is larger than {MAX_BYTES >> 20} MiB")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _stop(f"is not text in UTF-8 (byte {error.start})") from None
+    if "\0" in text:
+        raise _stop("is binary, not text")
+    if not text.strip():
+        raise _stop("is empty")
+    return text
+
+
+def read_yaml(text: str) -> Document:
+    document = Document()
+    try:
+        _Reader(document, text).read()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise _stop(f"is not YAML: {error.problem or error.context}", mark.line + 1 if mark else None) from None
+    except (yaml.YAMLError, ValueError) as error:
+        if isinstance(error, ScriptError):
+            raise
+        raise _stop(f"is not YAML: {shorten(error)}") from None
+    return document
+
+
+def read_json(text: str) -> Document:
+    """JSON by its own rules; the lines are those that a YAML reader sees, where it can read the text too."""
+    document = Document()
+    try:
+        document.data = json.loads(text, parse_int=_integer, object_pairs_hook=_Pairs)
+    except json.JSONDecodeError as error:
+        raise _stop(f"is not JSON: {error.msg}", error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise _stop(f"is not JSON: {shorten(error)}") from None
+    try:
+        document.lines = read_yaml(text).lines
+    except ScriptError as error:
+        if any("nested" in problem.message for problem in error.problems):
+            raise
+    document.data = _without_duplicates(document, document.data, ())
+    return document
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object before its duplicate keys are sought."""
+
+
+def _without_duplicates(document: Document, value: Any, place: Place) -> Any:
+    if isinstance(value, _Pairs):
+        found: dict[str, Any] = {}
+        for key, item in value:
+            inside = (*place, key)
+            _keep(document, found, inside, _without_duplicates(document, item, inside), document.line(inside))
+        return found
+    if isinstance(value, list):
+        return [_without_duplicates(document, item, (*place, index)) for index, item in enumerate(value)]
+    return value
+
+
+def _keep(document: Document, found: dict[str, Any], place: Place, value: Any, line: int | None) -> None:
+    """Enter a value under the last name of its place; the first of two stays."""
+    if place[-1] in found:
+        document.problems.append(Problem(place, "stands there twice", line))
+    found.setdefault(str(place[-1]), value)
+
+
+class _Reader:
+    """Recursive descent over YAML events; the depth is bounded, so the recursion is too."""
+
+    def __init__(self, document: Document, text: str):
+        self.document = document
+        loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+        self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=loader))
+
+    def read(self) -> None:
+        next(self.events)  # stream start
+        if isinstance(next(self.events), yaml.StreamEndEvent):
+            raise _stop("is empty")
+        self.document.data = self.value(next(self.events), ())
+        next(self.events)  # document end
+        after = next(self.events)
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise _stop("holds more than one document; allowed: one", _line(after))
+
+    def value(self, event: yaml.Event, place: Place) -> Any:
+        line = _line(event)
+        self.document.lines.setdefault(place, line)
+        if len(place) > MAX_DEPTH:
+            raise _stop(f"is nested more than {MAX_DEPTH} deep", line)
+        if isinstance(event, yaml.AliasEvent):
+            raise _stop("uses an alias (*name), which is not allowed: write the value out", line)
+        if getattr(event, "tag", None) is not None:
+            raise _stop(f"uses a tag ({shorten(getattr(event, 'tag', ''))}), which is not allowed", line)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self.sequence(place)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self.mapping(place)
+        assert isinstance(event, yaml.ScalarEvent)
+        return _scalar(event)
+
+    def sequence(self, place: Place) -> list[Any]:
+        values: list[Any] = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            values.append(self.value(event, (*place, len(values))))
+        return values
+
+    def mapping(self, place: Place) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                raise _stop("has a key that is not plain text", _line(event))
+            inside, line = (*place, event.value), _line(event)
+            self.document.lines.setdefault(inside, line)
+            _keep(self.document, found, inside, self.value(next(self.events), inside), line)
+        return found
+
+
+def _scalar(event: yaml.ScalarEvent) -> Any:
+    text = event.value
+    if not event.implicit[0]:  # quoted
+        return text
+    if text in WORDS:
+        return WORDS[text]
+    if INTEGER.match(text):
+        return _integer(text)
+    return float(text) if FLOAT.match(text) else text
+
+
+def _integer(text: str) -> int | float:
+    return int(text) if len(text) <= MAX_DIGITS else float(text)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _stop(message: str, line: int | None = None) -> ScriptError:
+    return ScriptError([Problem((), message, line)])

@@ -1,0 +1,124 @@
+"""Scripts from scripts: shifted in time, mirrored, one after the other, in another unit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from keystride import geometry
+from keystride.keyframes.limits import angle_unit
+from keystride.keyframes.postures import POSTURES, mirror_name
+from keystride.keyframes.resolve import Spot, spots
+from keystride.keyframes.script import Keyframe, Script, Unit
+from keystride.keyframes.validate import validate_script
+from keystride.robot.go2 import GO2
+
+DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody wants 0.30000000000000004 in a file
+
+
+def shift(script: Script, seconds: float) -> Script:
+    """Everything later by that much, or earlier when it is negative; no keyframe may come before the start."""
+    return _changed(script, [{"time": round(keyframe.time + seconds, DIGITS)} for keyframe in script.keyframes])
+
+
+def mirror(script: Script) -> Script:
+    """The script as seen in a mirror: left becomes right."""
+    return _changed(script, [_mirrored(keyframe) for keyframe in script.keyframes])
+
+
+def concatenate(first: Script, second: Script, gap: float = 0.0) -> Script:
+    """The second script from where the first one ends: its start is the first one's last position, yaw and time."""
+    end, start = spots(first)[-1], first.keyframes[-1].time + gap
+    onward = shift(_moved(in_unit(second, first.angles), end), start)
+    return _built(first.angles, (first.keyframes + onward.keyframes))
+
+
+def in_unit(script: Script, unit: Unit) -> Script:
+    """The same script with its angles in degrees or in radians."""
+    if script.angles == unit:
+        return script
+    scale = angle_unit(script.angles) / angle_unit(unit)
+    return _built(unit, script.keyframes, [_scaled(keyframe, scale) for keyframe in script.keyframes])
+
+
+def complete(script: Script) -> Script:
+    """Named postures with the tilt and height at which they stand, wherever the script leaves these open."""
+    scale = angle_unit(script.angles)
+    return _changed(script, [_completed(keyframe, scale) for keyframe in script.keyframes])
+
+
+def _changed(script: Script, changes: list[dict[str, Any]]) -> Script:
+    return _built(script.angles, script.keyframes, changes)
+
+
+def _built(unit: Unit, keyframes: Sequence[Keyframe], changes: Sequence[dict[str, Any]] | None = None) -> Script:
+    """A script from keyframes with some fields changed; ScriptError when that is no longer a script."""
+    changes = changes or [{}] * len(keyframes)
+    fields = [{**keyframe.__dict__, **change} for keyframe, change in zip(keyframes, changes, strict=True)]
+    return validate_script({"version": 1, "angles": unit, "keyframes": fields})
+
+
+def _mirrored(keyframe: Keyframe) -> dict[str, Any]:
+    x, y, *z = keyframe.position or (0.0, 0.0)
+    return {
+        "position": keyframe.position and (x, _negative(y), *z),
+        "roll": _negative(keyframe.roll),
+        "yaw": _negative(keyframe.yaw),
+        "posture": _mirrored_posture(keyframe.posture),
+    }
+
+
+def _mirrored_posture(posture: Any) -> Any:
+    if isinstance(posture, str):
+        return mirror_name(posture)
+    if isinstance(posture, dict):
+        signs = dict(zip(GO2.joint_names, GO2.mirror_sign, strict=True))
+        images = {name: GO2.joint_names[GO2.mirror_order[i]] for i, name in enumerate(GO2.joint_names)}
+        return {images[name]: float(angle * signs[name]) + 0.0 for name, angle in posture.items()}
+    return posture and tuple((GO2.mirror_joints(np.array(posture)) + 0.0).tolist())
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value  # never -0.0, which looks odd in a file
+
+
+def _moved(script: Script, start: Spot) -> Script:
+    """What the script asks for when the robot starts elsewhere; relative positions need no change."""
+    return _changed(
+        script, [_moved_keyframe(keyframe, start, angle_unit(script.angles)) for keyframe in script.keyframes]
+    )
+
+
+def _moved_keyframe(keyframe: Keyframe, start: Spot, scale: float) -> dict[str, Any]:
+    change: dict[str, Any] = {}
+    if keyframe.position is not None and not keyframe.relative:
+        x, y = start.ahead(*keyframe.position[:2])
+        change["position"] = (round(x, DIGITS), round(y, DIGITS), *keyframe.position[2:])
+    if keyframe.yaw is not None:
+        change["yaw"] = round(float(geometry.wrap(np.array(keyframe.yaw * scale + start.yaw))) / scale, DIGITS)
+    return change
+
+
+def _scaled(keyframe: Keyframe, scale: float) -> dict[str, Any]:
+    angles = {name: getattr(keyframe, name) for name in ("roll", "pitch", "yaw")}
+    change = {name: None if angle is None else angle * scale for name, angle in angles.items()}
+    posture = keyframe.posture
+    if isinstance(posture, dict):
+        return {**change, "posture": {name: angle * scale for name, angle in posture.items()}}
+    if isinstance(posture, tuple):
+        return {**change, "posture": tuple(angle * scale for angle in posture)}
+    return change
+
+
+def _completed(keyframe: Keyframe, scale: float) -> dict[str, Any]:
+    if not isinstance(keyframe.posture, str):
+        return {}
+    named, position = POSTURES[keyframe.posture], keyframe.position
+    change: dict[str, Any] = {}
+    if keyframe.roll is None:
+        change["roll"] = round(named.roll / scale, DIGITS)
+    if keyframe.pitch is None:
+        change["pitch"] = round(named.pitch / scale, DIGITS)
+    if position is not None and len(position) == 2:
+        change["position"] = (*position, round(named.height, DIGITS))
+    return change

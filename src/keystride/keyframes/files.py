@@ -1,0 +1,79 @@
+"""Scripts on file: YAML, or JSON where the name ends in .json."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from keystride.keyframes.document import FLOAT, MAX_BYTES, decode, read_json, read_yaml
+from keystride.keyframes.problems import ScriptError
+from keystride.keyframes.script import Script
+from keystride.keyframes.validate import validate_document
+
+
+def load_script(path: Path | str) -> Script:
+    """ScriptError says everything that is wrong with the file, line by line; OSError when there is no such file."""
+    path = Path(path)
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    try:
+        return parse_script(content, json=is_json(path))
+    except ScriptError as error:
+        raise ScriptError(error.problems, source=str(path)) from None
+
+
+def parse_script(content: bytes | str, *, json: bool = False) -> Script:
+    content = content if isinstance(content, bytes) else content.encode(errors="surrogatepass")
+    text = decode(content)
+    return validate_document(read_json(text) if json else read_yaml(text))
+
+
+def save_script(script: Script, path: Path | str) -> None:
+    """Written beside its place and moved there, so that no half-written script is ever left."""
+    path = Path(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_text(format_script(script, json=is_json(path)), encoding="utf-8")
+    part.replace(path)
+
+
+def format_script(script: Script, *, json: bool = False) -> str:
+    return _to_json(plain(script)) if json else _to_yaml(plain(script))
+
+
+def plain(script: Script) -> dict[str, Any]:
+    """The script as lists and mappings; what is absent or as usual is left out."""
+    data = script.model_dump(mode="json", exclude_defaults=True)
+    return {"version": script.version, **data}
+
+
+def script_schema() -> dict[str, Any]:
+    """JSON Schema of the files, for editors."""
+    schema = Script.model_json_schema()
+    schema["required"] = ["version", "keyframes"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Keystride keyframe script"}
+
+
+def is_json(path: Path) -> bool:
+    return path.suffix.lower() == ".json"
+
+
+def _to_json(data: dict[str, Any]) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _to_yaml(data: dict[str, Any]) -> str:
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists of numbers on one line; text that YAML 1.1 or 1.2 takes for a number is quoted."""
+
+    def represent_numbers(self, numbers: list[Any]) -> yaml.Node:
+        flow = all(isinstance(number, float) for number in numbers)
+        return self.represent_sequence("tag:yaml.org,2002:seq", numbers, flow_style=flow)
+
+
+_Dumper.add_representer(list, _Dumper.represent_numbers)
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
