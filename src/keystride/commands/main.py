@@ -9,6 +9,7 @@ import tyro
 
 from keystride import __version__
 from keystride.commands import errors
+from keystride.commands.check import Check
 from keystride.commands.graphics import choose_graphics
 from keystride.commands.robot import ShowRobot
 from keystride.commands.train import Train, train_with_preset
@@ -33,6 +34,7 @@ class Group:
 
 # A command's module is imported for every --help: it keeps heavy imports inside run().
 COMMANDS: dict[str, type[Command] | Group] = {
+    "check": Check,
     "robot": ShowRobot,
     "train": Train,
 }

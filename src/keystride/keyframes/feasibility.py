@@ -103,7 +103,8 @@ def _too_fast(demand: Demand) -> Iterator[str]:
         start = " from a standstill" if demand.standing_start else ""
         yield f"{demand.speed:.1f} m/s{start} is more than a Go2 does ({limit:g} m/s)"
     if demand.turn_rate is not None and abs(demand.turn_rate) > TURN_RATE + 1e-9:
-        yield f"{abs(degrees(demand.turn_rate)):.0f} degrees/s is a faster turn than a Go2 makes ({degrees(TURN_RATE):g} degrees/s)"
+        rate, most = abs(degrees(demand.turn_rate)), degrees(TURN_RATE)
+        yield f"{rate:.0f} degrees/s is a faster turn than a Go2 makes ({most:g} degrees/s)"
     if abs(demand.turn) > pi + 1e-9:
         yield f"a turn by {degrees(demand.turn):.0f} degrees is taken the shorter way round: add a keyframe between"
     if demand.joint_speed is not None and np.any(demand.joint_speed > GO2.speed_limit):
