@@ -20,8 +20,8 @@ def feet_from_joints(robot: Robot, joints: Floats) -> Floats:
 def joints_from_feet(robot: Robot, feet: Floats) -> tuple[Floats, Floats]:
     """Foot positions (..., 4, 3) in the base frame to joint angles (..., 12), and how far each foot is missed (..., 4).
 
-    The knee points backwards, as the Go2's does. A foot out of reach, or one that asks for an angle beyond a limit,
-    gets the nearest angle that is allowed; the miss is what forward kinematics then leaves over.
+    For feet below their hips; the knee points backwards, as the Go2's does. A leg points at a foot out of its reach,
+    as far as its limits allow; the miss is what forward kinematics then leaves over.
     """
     upper, lower, side, root = _leg_figures(robot)
     x, y, z = np.moveaxis(feet - root, -1, 0)  # (..., 4) each
@@ -29,7 +29,8 @@ def joints_from_feet(robot: Robot, feet: Floats) -> tuple[Floats, Floats]:
     hip = np.arctan2(y, -z) - np.arctan2(side, width)
     reach = np.sqrt(x * x + width * width)
     cosine = (reach**2 - upper**2 - lower**2) / (2 * upper * lower)
-    calf = -np.arccos(np.clip(cosine, -1.0, 1.0))
+    # Clipped before the thigh is solved: a leg too short or too long then still points at its foot.
+    calf = np.clip(-np.arccos(np.clip(cosine, -1.0, 1.0)), robot.lower[2::3], robot.upper[2::3])
     thigh = np.arctan2(-x, width) - np.arctan2(lower * np.sin(calf), upper + lower * np.cos(calf))
     hip = np.arctan2(np.sin(hip), np.cos(hip))
     joints = np.stack([hip, thigh, calf], axis=-1).reshape(*feet.shape[:-2], 12)

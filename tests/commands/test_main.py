@@ -1,0 +1,50 @@
+import subprocess
+import sys
+
+import pytest
+
+from keystride import __version__
+from keystride.commands.main import COMMANDS, Group, main
+
+
+def names() -> list[list[str]]:
+    """Every command as the words that call it."""
+    words: list[list[str]] = []
+    for name, command in COMMANDS.items():
+        inner = command.commands if isinstance(command, Group) else [""]
+        words += [[name, sub] if sub else [name] for sub in inner]
+    return words
+
+
+@pytest.mark.parametrize("words", names(), ids=" ".join)
+def test_every_command_explains_itself(words: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--help"])
+    assert ended.value.code == 0
+    assert f"keystride {' '.join(words)}" in capsys.readouterr().out
+
+
+def test_version(capsys: pytest.CaptureFixture[str]):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"keystride {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["nothing"], ["robot", "--nothing"]])
+def test_what_is_not_a_command_gets_exit_code_two(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "keystride --help" in capsys.readouterr().err.replace("robot ", "")
+
+
+def test_help_is_cheap():
+    """What takes long to load stays inside run(): a fresh interpreter that lists the commands has none of it."""
+    heavy = ["torch", "mujoco", "viser", "cyclonedds", "onnxruntime", "onnx"]
+    code = f"import sys, keystride.commands.main; print([m for m in {heavy} if m in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+
+
+def test_the_module_is_the_command():
+    shown = subprocess.run([sys.executable, "-m", "keystride", "--version"], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"keystride {__version__}\n"
