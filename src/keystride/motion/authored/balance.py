@@ -1,8 +1,8 @@
 """How the trunk moves over stepping feet: solutions of the equations of motion that stay bounded, not drawn curves.
 
-Each standing foot carries a load that rises and falls over its stance. The sum of loads drives the height, and where they
-act drives the sway: x'' = (g / h)(x - p) with p the centre of pressure has exactly one solution that neither
-runs away before nor after, the convolution of p with a two-sided exponential. A share of the moment turns the trunk instead.
+Each standing foot carries a load that rises and falls over its stance. The sum of loads drives the height, and where
+they act drives the sway: x'' = (g / h)(x - p), with p the centre of pressure, has exactly one solution that runs away
+neither before nor after, the convolution of p with a two-sided exponential.
 """
 
 import numpy as np

@@ -75,8 +75,9 @@ GAITS: dict[str, Director] = {
         Passage(WALK, 3.0, 0.5, ramp=1.0),
     ),
     "slalom": _going(*(Passage(TROT, 2.2, 0.9, turn=side * 1.0) for side in (1, -1, 1, -1, 1))),
-    "spin": _going(Passage(TROT, 3.0, turn=2.5)),
-    "spin_fast": _going(Passage(TROT, 3.5, turn=3.2)),
+    "trot_turn_fast": _going(Passage(TROT, 4.0, turn=1.9)),
+    "spin": _going(Passage(WALK, 3.5, turn=2.2)),
+    "spin_fast": _going(Passage(WALK, 4.0, turn=3.0)),
 }
 
 
@@ -94,10 +95,10 @@ SIT_PAW_UP = solve(
     Footing(
         height=0.25,
         pitch=-36.0,
-        front_left=(-0.02, -0.03, 0.0),
-        front_right=(0.12, -0.03, 0.16),
-        rear_left=(0.06, 0.0, 0.0),
-        rear_right=(0.06, -0.04, 0.0),
+        front_left=(-0.02, -0.05, 0.0),
+        front_right=(0.15, -0.05, 0.2),
+        rear_left=(0.06, -0.03, 0.0),
+        rear_right=(0.06, -0.07, 0.0),
     )
 )
 
@@ -120,12 +121,12 @@ ACTS: dict[str, Director] = {
         back=0.8,
     ),
     "stretch": _acting(Key(posture("stretch"), 1.6, 1.2, "stretch"), back=1.6),
-    "paw_up": _acting(Key(posture("paw_up"), 1.2, 1.5, "paw_up"), back=1.2),
-    "paw_up_quick": _acting(Key(posture("paw_up"), 0.9, 0.8, "paw_up"), back=0.9),
+    "paw_up": _acting(Key(posture("paw_up"), 1.6, 1.5, "paw_up"), back=1.6),
+    "paw_up_quick": _acting(Key(posture("paw_up"), 1.1, 0.8, "paw_up"), back=1.1),
     "sit_paw_up": _acting(
         Key(posture("sit"), 1.2, 0.6, "sit"),
-        Key(SIT_PAW_UP, 0.9, 1.5, "paw_up"),
-        Key(posture("sit"), 0.9, 0.6, "sit"),
+        Key(SIT_PAW_UP, 1.3, 1.5, "paw_up"),
+        Key(posture("sit"), 1.3, 0.6, "sit"),
         back=1.2,
     ),
     "crouch": _acting(Key(posture("crouch"), 0.9, 1.0, "crouch")),

@@ -30,7 +30,6 @@ def bump(u: Floats) -> Floats:
 
 def keyed(times: Floats, values: Floats, t: Floats) -> Floats:
     """Keys (K,) and values (K, ...) to a curve at t (T,) that rests at every key; constant before and after."""
-    times, values = np.asarray(times, dtype=np.float64), np.asarray(values, dtype=np.float64)
     after = np.clip(np.searchsorted(times, t, side="right"), 1, len(times) - 1)  # (T,) the key ahead
     span = times[after] - times[after - 1]
     share = minimum_jerk((t - times[after - 1]) / span)  # (T,)
@@ -39,26 +38,26 @@ def keyed(times: Floats, values: Floats, t: Floats) -> Floats:
 
 
 def ramps(times: Floats, values: Floats, seconds: Floats, t: Floats) -> Floats:
-    """Values (K, ...) that hold until the next time (K,) and are then eased over `seconds` (K,); the first holds before."""
+    """Values (K, ...), each eased into from its time (K,) on, over its seconds (K,); the first holds from the start."""
     result = np.broadcast_to(values[0], (len(t), *values.shape[1:])).copy()
     for i in range(1, len(times)):
         result += np.multiply.outer(minimum_jerk((t - times[i]) / seconds[i]), values[i] - values[i - 1])
     return result
 
 
-def cubic(start: Floats, rate: Floats, end: Floats, end_rate: Floats, seconds: float, t: Floats) -> Floats:
-    """The cubic between two values with given velocities (all of one shape), at t (T,) in [0, seconds]; (T, ...)."""
+def cubic(start: tuple[Floats, Floats], end: tuple[Floats, Floats], seconds: float, t: Floats) -> Floats:
+    """The cubic between two (value, velocity) states of any one shape, at t (T,) in [0, seconds]; (T, ...)."""
     u = t / seconds
-    rise = np.multiply.outer(smooth(u), end - start)
-    swing = np.multiply.outer(u * (1 - u) ** 2, rate) - np.multiply.outer(u * u * (1 - u), end_rate)
-    return start + rise + seconds * swing
+    rise = np.multiply.outer(smooth(u), end[0] - start[0])
+    swing = np.multiply.outer(u * (1 - u) ** 2, start[1]) - np.multiply.outer(u * u * (1 - u), end[1])
+    return start[0] + rise + seconds * swing
 
 
 def quintic(start: tuple[float, float, float], end: tuple[float, float, float], seconds: float, t: Floats) -> Floats:
     """The quintic between two (value, velocity, acceleration) states, at t (T,) in [0, seconds]."""
     powers = np.arange(6)
     coefficients = np.linalg.solve(_boundary(0.0, seconds), np.array([*start, *end]))
-    return np.power.outer(t, powers) @ coefficients
+    return np.asarray(np.power.outer(t, powers) @ coefficients, dtype=np.float64)
 
 
 def _boundary(first: float, last: float) -> Floats:

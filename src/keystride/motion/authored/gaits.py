@@ -6,7 +6,7 @@ import numpy as np
 
 from keystride.robot.description import Floats
 
-TURN_RADIUS = 0.25  # m from the base's centre to a foot: what turning on the spot adds to the speed of stepping
+TURN_RADIUS = 0.4  # m: what turning on the spot adds to the speed of stepping; beyond the feet, for quick short steps
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,13 @@ import numpy as np
 from keystride import geometry
 from keystride.keyframes.postures import Posture, posture
 from keystride.motion.authored.balance import GRAVITY
-from keystride.motion.authored.easing import cubic, keyed, quintic
-from keystride.motion.authored.performance import Performance, Segment, standing_feet
+from keystride.motion.authored.easing import cubic, minimum_jerk, quintic
+from keystride.motion.authored.performance import HORIZONTAL, Performance, Segment, standing_feet
 from keystride.motion.clip import FPS
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, standing_height
 
-LEAD = 0.4  # s of standing before and after
-LEAN = 0.4  # share of the way over its feet that the base goes back for before a forward jump, and again after landing
+LEAN = 0.4  # share of the way over its planted feet for which the base first leans back
 TICK = 1e-4  # s, for velocities by differences
 
 Curve = Callable[[Floats], Floats]
@@ -33,6 +32,8 @@ class Jump:
     spin: float = 0.0  # rad/s, nose down: of the pitch in the flight
     crouch: float = 0.2  # m
     release: float = 0.335  # m, where the feet leave the ground, and where they meet it again
+    overrun: float = 0.4  # share of the braking way that the base goes too far, and comes back
+    lead: float = 0.4  # s of standing before and after
     lower: float = 0.5  # s from standing into the crouch
     push: float = 0.2  # s
     absorb: float = 0.26  # s
@@ -49,11 +50,11 @@ class Jump:
     @property
     def times(self) -> Floats:
         """Start of crouch, push, flight, absorption, recovery, and its end; s."""
-        return LEAD + np.cumsum([0.0, self.lower, self.push, self.flight, self.absorb, self.recover])
+        return np.cumsum([self.lead, self.lower, self.push, self.flight, self.absorb, self.recover])
 
 
 def perform_jump(robot: Robot, jump: Jump) -> Performance:
-    frames = int(np.ceil((jump.times[-1] + LEAD) * FPS))
+    frames = int(np.ceil((jump.times[-1] + jump.lead) * FPS))
     t = np.arange(frames) / FPS
     base = _base(robot, jump, t)
     return Performance(base[:, :3], base[:, 3:], _feet(robot, jump, t), _segments(jump, frames))
@@ -68,8 +69,8 @@ def _base(robot: Robot, jump: Jump, t: Floats) -> Floats:
 def _height(robot: Robot, jump: Jump, t: Floats) -> Floats:
     stand = float(standing_height(robot, robot.stance))
     up, down = (jump.release, jump.takeoff, 0.0), (jump.release, -jump.takeoff, 0.0)
-    flight = lambda s: jump.release + jump.takeoff * s - GRAVITY / 2 * s**2  # noqa: E731
-    return _course(jump, t, stand, jump.crouch, up, flight, down, jump.crouch + 0.03, stand)
+    course = Course(stand, jump.crouch, up, down, jump.crouch + 0.03, stand, fall=GRAVITY)
+    return course.at(jump, t)
 
 
 def _advance(jump: Jump, t: Floats) -> Floats:
@@ -78,17 +79,15 @@ def _advance(jump: Jump, t: Floats) -> Floats:
     back = -LEAN * ahead
     up = (back + ahead, jump.forward, 0.0)
     down = (up[0] + jump.forward * jump.flight, jump.forward, 0.0)
-    stop = down[0] + jump.forward * jump.absorb / 2
-    rest = stop - LEAN * (stop - down[0])
-    return _course(jump, t, 0.0, back, up, lambda s: up[0] + jump.forward * s, down, stop, rest)
+    braking = jump.forward * jump.absorb / 2
+    stop = down[0] + braking
+    return Course(0.0, back, up, down, stop, stop - jump.overrun * braking).at(jump, t)
 
 
 def _pitch(jump: Jump, t: Floats) -> Floats:
     """At a constant rate in the air, where nothing could change it."""
-    apex = posture(jump.pose).pitch
-    up = (apex - jump.spin * jump.flight / 2, jump.spin, 0.0)
-    down = (apex + jump.spin * jump.flight / 2, jump.spin, 0.0)
-    return _course(jump, t, 0.0, 0.0, up, lambda s: up[0] + jump.spin * s, down, 0.0, 0.0)
+    apex, half = posture(jump.pose).pitch, jump.spin * jump.flight / 2
+    return Course(0.0, 0.0, (apex - half, jump.spin, 0.0), (apex + half, jump.spin, 0.0), 0.0, 0.0).at(jump, t)
 
 
 def _yaw(jump: Jump, t: Floats) -> Floats:
@@ -96,25 +95,34 @@ def _yaw(jump: Jump, t: Floats) -> Floats:
     rate = jump.turn / (jump.flight + (jump.push + jump.absorb) / 2)
     up = (rate * jump.push / 2, rate, 0.0)
     down = (rate * (jump.push / 2 + jump.flight), rate, 0.0)
-    return _course(jump, t, 0.0, 0.0, up, lambda s: up[0] + rate * s, down, jump.turn, jump.turn)
+    return Course(0.0, 0.0, up, down, jump.turn, jump.turn).at(jump, t)
 
 
-def _course(
-    jump: Jump, t: Floats, start: float, crouch: float, up: State, flight: Curve, down: State, give: float, end: float
-) -> Floats:
-    """One coordinate of the base through all phases: its value at rest, and its state at take-off and at landing."""
-    pieces: tuple[Curve, ...] = (
-        lambda s: keyed([0.0, jump.lower], [start, crouch], s),
-        lambda s: quintic((crouch, 0.0, 0.0), up, jump.push, s),
-        flight,
-        lambda s: quintic(down, (give, 0.0, 0.0), jump.absorb, s),
-        lambda s: keyed([0.0, jump.recover], [give, end], s),
-    )
-    values = np.full(len(t), start)
-    for begin, curve in zip(jump.times, pieces, strict=False):
-        later = t >= begin
-        values[later] = curve(t[later] - begin)
-    return values
+@dataclass(frozen=True)
+class Course:
+    """One coordinate of the base through all phases: where it rests, and its state at take-off and at landing."""
+
+    start: float
+    crouch: float
+    up: State
+    down: State
+    give: float  # at the end of the landing
+    end: float
+    fall: float = 0.0  # acceleration downwards in the flight
+
+    def at(self, jump: Jump, t: Floats) -> Floats:
+        pieces: tuple[Curve, ...] = (
+            lambda s: self.start + (self.crouch - self.start) * minimum_jerk(s / jump.lower),
+            lambda s: quintic((self.crouch, 0.0, 0.0), self.up, jump.push, s),
+            lambda s: self.up[0] + self.up[1] * s - self.fall / 2 * s**2,
+            lambda s: quintic(self.down, (self.give, 0.0, 0.0), jump.absorb, s),
+            lambda s: self.give + (self.end - self.give) * minimum_jerk(s / jump.recover),
+        )
+        values = np.full(len(t), self.start)
+        for begin, curve in zip(jump.times, pieces, strict=False):
+            later = t >= begin
+            values[later] = curve(t[later] - begin)
+        return values
 
 
 def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
@@ -122,7 +130,7 @@ def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
     _, _, fly, land, recover, _ = jump.times
     start = standing_feet(robot)
     rest = _base(robot, jump, np.array([recover + jump.recover]))[0]
-    end = geometry.rotate_yaw(np.full(4, rest[5]), start) + [rest[0], rest[1], 0.0]
+    end = geometry.rotate_yaw(np.full(4, rest[5]), start) + rest[:3] * HORIZONTAL
     feet = np.where((t < fly)[:, None, None], start, end)
     flying = (t >= fly) & (t <= land)
     feet[flying] = _from_heading(
@@ -138,8 +146,8 @@ def _legs_in_flight(robot: Robot, jump: Jump, start: Floats, end: Floats, t: Flo
     last, last_rate = _seen_from_base(robot, jump, end, land)
     middle, half = _hanging(robot, posture(jump.pose)), jump.flight / 2
     still = np.zeros_like(middle)
-    rising = cubic(first, first_rate, middle, still, half, np.minimum(t, half))
-    falling = cubic(middle, still, last, last_rate, half, np.maximum(t - half, 0.0))
+    rising = cubic((first, first_rate), (middle, still), half, np.minimum(t, half))
+    falling = cubic((middle, still), (last, last_rate), half, np.maximum(t - half, 0.0))
     return np.where((t < half)[:, None, None], rising, falling)
 
 

@@ -17,6 +17,7 @@ FINE = 4  # ticks of the fine clock a frame
 DT = 1.0 / (FPS * FINE)  # s
 EASE = 0.6  # s from the standing height to the gait's
 TURNING = 0.3  # rad/s: from here on a passage is also tagged as a turn
+SPINNING = 2.0  # rad/s
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def perform(robot: Robot, *score: Passage, lead: float = 0.5, stop: float = 0.8)
     feet = [foot_motion(path.t, steps, spot, robot.foot_radius) for steps, spot in zip(swings, spots, strict=True)]
     feet = np.stack(feet, axis=1)  # (N, 4, 3)
     load = np.stack([foot_load(path.t, steps) for steps in swings], axis=-1)  # (N, 4)
-    position, angles = trunk_over(path, feet, load, spots, schedule.height, DT)
+    position, angles = trunk_over(path, feet, load, spots, schedule.height)
     frames = slice(0, None, FINE)
     return Performance(position[frames], angles[frames], feet[frames], _segments(score, lead, stop, path.t[-1]))
 
@@ -125,5 +126,5 @@ def _segments(score: tuple[Passage, ...], lead: float, stop: float, seconds: flo
     for passage, start, end in zip(score, bounds[:-1], bounds[1:], strict=True):
         segments.append((start, end, passage.gait.name))
         if abs(passage.turn) >= TURNING:
-            segments.append((start, end, "turn"))
+            segments.append((start, end, "turn" if abs(passage.turn) < SPINNING else "spin"))
     return tuple((round(start * FPS), round(end * FPS), tag) for start, end, tag in sorted(segments))

@@ -1,4 +1,4 @@
-"""A performance: where the base and the four feet are in the world, frame by frame. Legs follow by inverse kinematics."""
+"""A performance: where base and feet are in the world, frame by frame. The legs follow by inverse kinematics."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -11,6 +11,7 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet, standing_height
 
 REACH_TOLERANCE = 1e-6  # m
+HORIZONTAL = np.array([1.0, 1.0, 0.0])
 
 Segment = tuple[int, int, str]  # first frame, frame after the last, tag
 
@@ -48,11 +49,11 @@ def join(*parts: Performance) -> Performance:
 
 def _append(first: Performance, second: Performance) -> Performance:
     heading = first.angles[-1, 2] - second.angles[0, 2]
-    origin = second.position[0] * [1.0, 1.0, 0.0]
-    target = first.position[-1] * [1.0, 1.0, 0.0]
+    origin = second.position[0] * HORIZONTAL
+    target = first.position[-1] * HORIZONTAL
     position = _moved(second.position, heading, origin, target)[1:]  # the frame in which they meet is shared
     feet = _moved(second.feet, heading, origin, target)[1:]
-    angles = second.angles[1:] + [0.0, 0.0, heading]
+    angles = second.angles[1:] + np.array([0.0, 0.0, heading])
     shift = len(first) - 1
     later = tuple((start + shift, end + shift, tag) for start, end, tag in second.segments)
     return Performance(
@@ -88,6 +89,5 @@ def _require_reach(robot: Robot, name: str, miss: Floats) -> None:
     if miss.max() <= REACH_TOLERANCE:
         return
     frame, leg = np.unravel_index(np.argmax(miss), miss.shape)
-    raise ValueError(
-        f"{name}: at {frame / FPS:.2f} s the {robot.leg_names[leg]} foot is {1000 * miss[frame, leg]:.0f} mm out of reach"
-    )
+    what = f"the {robot.leg_names[leg]} foot is {1000 * miss[frame, leg]:.1f} mm out of reach"
+    raise ValueError(f"{name}: at {frame / FPS:.2f} s {what}")

@@ -1,6 +1,7 @@
 """When each foot swings, where it lands and how it gets there."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,12 +76,12 @@ def foot_motion(t: Floats, swings: list[Swing], spot: Floats, radius: float) -> 
 
 
 def foot_load(t: Floats, swings: list[Swing], fade: float = 0.12) -> Floats:
-    """(N,) what the foot carries, as a share of the robot's quarter weight; mean 1 over strides, and 1 when standing."""
+    """(N,) what the foot carries, in quarters of the robot's weight: 1 when standing, and on average over strides."""
     if not swings:
         return np.ones_like(t)
     load = 1.0 - minimum_jerk((t - swings[0].lift + fade) / fade)
     load += minimum_jerk((t - swings[-1].touch) / fade)
-    for before, after in zip(swings[:-1], swings[1:], strict=True):
+    for before, after in pairwise(swings):
         stance = after.lift - before.touch
         stride = (after.lift + after.touch - before.lift - before.touch) / 2
         load += stride / stance * stance_load((t - before.touch) / stance)

@@ -1,4 +1,4 @@
-"""The trunk over stepping feet: commanded path, plus the sway, bob and tilt that carrying its weight on them asks for."""
+"""The trunk over stepping feet: the commanded path, plus the sway, bob and tilt that its weight on them asks for."""
 
 import numpy as np
 
@@ -18,17 +18,16 @@ MOST_BOB = 0.03  # m
 BANK = 0.4  # of a cyclist's lean into a turn
 
 
-def trunk_over(
-    path: Path, feet: Floats, load: Floats, spots: Floats, height: Floats, dt: float
-) -> tuple[Floats, Floats]:
+def trunk_over(path: Path, feet: Floats, load: Floats, spots: Floats, height: Floats) -> tuple[Floats, Floats]:
     """(N, 3) position and (N, 3) roll, pitch, yaw of the base over feet (N, 4, 3) that carry loads (N, 4)."""
+    dt = float(path.t[1] - path.t[0])
     load = load / local_mean(load.mean(axis=-1), dt)[:, None]
     pressure = _pressure(path, feet, load, spots)  # (N, 2) world
     acceleration = np.gradient(np.gradient(path.place, dt, axis=0), dt, axis=0)  # (N, 2) world
-    lean = sway(pressure * (1.0 - np.array([PITCH_SHARE, ROLL_SHARE])) + HEIGHT / GRAVITY * acceleration, dt)
-    bob = rebound(GRAVITY * (load.mean(axis=-1, keepdims=True) - 1.0), dt)
-    bob = soft_limit(bob, MOST_BOB)
     moment = geometry.rotate_yaw(-path.heading, pressure)  # (N, 2) forward, left
+    kept = geometry.rotate_yaw(path.heading, moment * (1.0 - np.array([PITCH_SHARE, ROLL_SHARE])))
+    lean = sway(kept + HEIGHT / GRAVITY * acceleration, dt)
+    bob = soft_limit(rebound(GRAVITY * (load.mean(axis=-1, keepdims=True) - 1.0), dt), MOST_BOB)
     tilt = _tilt(moment, geometry.rotate_yaw(-path.heading, acceleration)[:, 1], dt)
     position = np.concatenate([path.place + lean, height[:, None] + bob], axis=-1)
     return position, np.concatenate([tilt, path.heading[:, None]], axis=-1)
