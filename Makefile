@@ -23,6 +23,7 @@ help:
 
 demo: $(READY)
 	$(BIN)/keystride robot --picture demo/go2.png
+	$(BIN)/keystride check examples/course.yaml
 
 test: check
 	$(BIN)/python -m pytest

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Annotated, Any, Protocol, Union
 
 import tyro
@@ -58,16 +59,21 @@ def _parse(arguments: Sequence[str]) -> Command:
     if arguments[:1] == ["train"]:  # its defaults depend on --preset
         default = train_with_preset(list(arguments[1:]))
         return tyro.cli(Train, prog="keystride train", default=default, args=arguments[1:], config=MARKERS)
-    return tyro.cli(_choice(COMMANDS), prog="keystride", description=DESCRIPTION, args=arguments, config=MARKERS)
+    return tyro.cli(
+        _choice(COMMANDS, arguments), prog="keystride", description=DESCRIPTION, args=arguments, config=MARKERS
+    )
 
 
-def _choice(commands: Mapping[str, type[Command] | Group]) -> Any:
+def _choice(commands: Mapping[str, type[Command] | Group], typed: Sequence[str]) -> Any:
     """The union type from which tyro builds its parser. A union needs two members: None, hidden, is the second."""
-    members = [_member(name, command) for name, command in commands.items()]
+    members = [_member(name, command, typed) for name, command in commands.items()]
     return Union[(*members, Annotated[None, tyro.conf.Suppress])]
 
 
-def _member(name: str, command: type[Command] | Group) -> Any:
+def _member(name: str, command: type[Command] | Group, typed: Sequence[str]) -> Any:
+    """A command that was not typed can only be listed, and a list wants one paragraph each."""
     if isinstance(command, Group):
-        return Annotated[_choice(command.commands), tyro.conf.subcommand(name, description=command.description)]
-    return Annotated[command, tyro.conf.subcommand(name)]
+        inner = _choice(command.commands, typed)
+        return Annotated[inner, tyro.conf.subcommand(name, description=command.description)]
+    text = cleandoc(command.__doc__ or "")
+    return Annotated[command, tyro.conf.subcommand(name, description=text if name in typed else text.split("\n\n")[0])]

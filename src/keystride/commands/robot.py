@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keystride.commands.errors import UserError
+
 if TYPE_CHECKING:
     from keystride.robot.description import Robot
 
@@ -83,8 +85,20 @@ def _print_table(figures: dict[str, Any]) -> None:
 def _draw(robot: Robot, path: Path) -> None:
     import sys
 
-    from keystride.robot.picture import draw, write_png
+    from keystride.robot.picture import write_png
 
+    picture = _picture(robot)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_png(path, draw(robot, robot.stance))
+    write_png(path, picture)
     print(f"wrote {path}", file=sys.stderr)
+
+
+def _picture(robot: Robot) -> Any:
+    from keystride.robot.picture import draw
+
+    try:
+        return draw(robot, robot.stance)
+    except Exception as error:  # each of MuJoCo's backends fails in its own way
+        raise UserError(
+            f"cannot draw here: {error} (set MUJOCO_GL to egl or osmesa, and see that it is installed)"
+        ) from error
