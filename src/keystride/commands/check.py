@@ -27,7 +27,9 @@ class Check:
     file, line and field.
     """
 
-    scripts: Annotated[tuple[Path, ...], tyro.conf.Positional] = ()
+    scripts: Annotated[
+        tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="SCRIPT...", help_behavior_hint="")
+    ] = ()
     """Keyframe scripts, YAML or JSON."""
 
     schema: bool = False

@@ -33,7 +33,7 @@ class Demand:
 
     speed: float | None = None  # m/s over the ground
     turn_rate: float | None = None  # rad/s, to the left
-    turn: float = 0.0  # rad as written, before wrapping
+    winding: float = 0.0  # rad, a turn by more than half a circle, as yaws beyond half a circle write it
     joint_speed: Floats | None = None  # (12,) rad/s
     standing_start: bool = False  # nothing said where to be before
 
@@ -73,7 +73,7 @@ def warnings(script: Script) -> list[Warning]:
 
 def _demand(keyframe: Keyframe, spot: Spot, unit: str, before: _Before) -> Demand:
     now = keyframe.step * CONTROL_DT
-    speed, turn_rate, turn, joint_speed, standing = None, None, 0.0, None, before.standing
+    speed, turn_rate, winding, joint_speed, standing = None, None, 0.0, None, before.standing
     if keyframe.position is not None:
         (then, last), before.place = before.place, (now, spot)
         speed = _rate(np.hypot(spot.x - last.x, spot.y - last.y), now - then)
@@ -81,11 +81,12 @@ def _demand(keyframe: Keyframe, spot: Spot, unit: str, before: _Before) -> Deman
     if keyframe.yaw is not None:
         (then, heading), before.heading = before.heading, (now, spot.yaw)
         turn = spot.yaw - heading
+        winding = turn if abs(turn) > pi + 1e-9 and max(abs(spot.yaw), abs(heading)) > pi + 1e-9 else 0.0
         turn_rate = _rate(float(geometry.wrap(np.array(turn))), now - then)
     if keyframe.posture is not None:
         (then, joints), before.joints = before.joints, (now, posture_angles(keyframe.posture, unit))
         joint_speed = np.array([_rate(bend, now - then) for bend in np.abs(before.joints[1] - joints)])
-    return Demand(speed, turn_rate, turn, joint_speed, standing)
+    return Demand(speed, turn_rate, winding, joint_speed, standing)
 
 
 def _rate(distance: float, seconds: float) -> float:
@@ -105,8 +106,8 @@ def _too_fast(demand: Demand) -> Iterator[str]:
     if demand.turn_rate is not None and abs(demand.turn_rate) > TURN_RATE + 1e-9:
         rate, most = abs(degrees(demand.turn_rate)), degrees(TURN_RATE)
         yield f"{rate:.0f} degrees/s is a faster turn than a Go2 makes ({most:g} degrees/s)"
-    if abs(demand.turn) > pi + 1e-9:
-        yield f"a turn by {degrees(demand.turn):.0f} degrees is taken the shorter way round: add a keyframe between"
+    if demand.winding:
+        yield f"a turn by {degrees(demand.winding):.0f} degrees is taken the shorter way round: add a keyframe between"
     if demand.joint_speed is not None and np.any(demand.joint_speed > GO2.speed_limit):
         joint = int(np.argmax(demand.joint_speed / GO2.speed_limit))
         speed, most = demand.joint_speed[joint], GO2.speed_limit[joint]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 HUGE = 1e300  # an integer beyond may not even be a float
@@ -61,6 +62,6 @@ def shorten(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     if isinstance(value, int | float):
-        return "a huge number" if abs(value) > HUGE else f"{value:.6g}"
+        return "a huge number" if HUGE < abs(value) < inf else f"{value:.6g}"
     text = repr(str(value))
     return text if len(text) <= 40 else f"{text[:36]}...'"

@@ -77,7 +77,7 @@ class Keyframe(BaseModel):
         description="[x, y] or [x, y, z] of the base in metres: forward and left of the start, above the ground.",
     )
     relative: bool = Field(
-        False,
+        default=False,
         description="x and y are an offset from the previous position, ahead and to the left of the previous yaw.",
     )
     roll: Angle | None = Field(default=None, description="Left side up is positive.")
@@ -123,15 +123,17 @@ class Script(BaseModel):
     @classmethod
     def _check(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> tuple[Keyframe, ...]:
         """Every mistake at once: those of each keyframe, and of all of them together."""
+        rows = value if isinstance(value, list | tuple) else ()
+        if len(rows) > MAX_KEYFRAMES:  # not worth the look at each
+            raise PydanticCustomError("too_long", "more keyframes than allowed")
         keyframes, wrong = (), []
         try:
             keyframes = handler(value)
         except ValidationError as error:
             wrong = [_found_already(entry) for entry in error.errors(include_url=False)]
-        if isinstance(value, list | tuple) and len(value) <= MAX_KEYFRAMES:
-            fields = [_fields(keyframe) for keyframe in value]
-            unit = info.data.get("angles")  # absent when the header is wrong itself
-            wrong += map(_found, [*out_of_order(fields), *(beyond_limits(fields, unit) if unit else ())])
+        fields = [_fields(keyframe) for keyframe in rows]
+        unit = info.data.get("angles")  # absent when the header is wrong itself
+        wrong += map(_found, [*out_of_order(fields), *(beyond_limits(fields, unit) if unit else ())])
         if wrong:
             raise ValidationError.from_exception_data(cls.__name__, wrong)
         return keyframes

@@ -1,0 +1,79 @@
+"""Speeds by hand arithmetic, and a warning for each thing that a Go2 does not do."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from keystride.keyframes.feasibility import demands, lowest_foot, warnings
+from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.script import Keyframe, Script
+
+
+def script(*keyframes: Keyframe) -> Script:
+    return Script(keyframes=keyframes)
+
+
+def test_speed_is_distance_over_the_time_since_the_last_position():
+    walk = script(
+        Keyframe(time=1, position=(0.3, 0.4)), Keyframe(time=2, yaw=45), Keyframe(time=3, position=(3.3, 4.4))
+    )
+    assert [demand.speed for demand in demands(walk)] == [pytest.approx(0.5), None, pytest.approx(2.5)]
+    assert [demand.standing_start for demand in demands(walk)] == [True, False, False]
+
+
+def test_turn_rate_takes_the_shorter_way():
+    turn = script(Keyframe(time=1, yaw=170), Keyframe(time=2, position=(0, 0)), Keyframe(time=3, yaw=-170))
+    rates = [demand.turn_rate for demand in demands(turn)]
+    assert rates == [pytest.approx(np.radians(170.0)), None, pytest.approx(np.radians(10.0))]
+    assert warnings(turn) == []
+
+
+def test_joint_speed_counts_from_the_stance():
+    demand = demands(script(Keyframe(time=0.5, posture={"FL_hip_joint": 30.0})))[0]
+    assert demand.joint_speed is not None
+    assert demand.joint_speed[0] == pytest.approx(np.radians(60.0))
+    np.testing.assert_array_equal(demand.joint_speed[1:], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("keyframes", "words"),
+    [
+        ([Keyframe(time=1, position=(1.6, 0))], "1.6 m/s from a standstill"),
+        ([Keyframe(time=1, position=(1, 0)), Keyframe(time=2, position=(4.1, 0))], "3.1 m/s is more"),
+        ([Keyframe(time=0.5, yaw=91)], "182 degrees/s"),
+        ([Keyframe(time=5, yaw=200)], "a turn by 200 degrees is taken the shorter way"),
+        ([Keyframe(time=0, position=(1, 0))], "no time"),
+        ([Keyframe(time=1, position=(0, 0, 0.5))], "base height 0.5 m"),
+        ([Keyframe(time=1, position=(0, 0, 0.05))], "base height 0.05 m"),
+        ([Keyframe(time=1, roll=31)], "roll 31 degrees"),
+        ([Keyframe(time=1, pitch=-46)], "pitch -46 degrees"),
+        ([Keyframe(time=1, position=(0, 0, 0.2), posture="stand")], "into the ground"),
+        ([Keyframe(time=0.04, posture="lie")], "rad/s, its motor does"),
+    ],
+)
+def test_each_excess_has_its_warning(keyframes: list[Keyframe], words: str):
+    (warning,) = warnings(script(*keyframes))
+    assert words in warning.message
+    assert warning.row == len(keyframes) - 1
+
+
+def test_what_a_go2_does_has_no_warning():
+    walk = [Keyframe(time=1, position=(1.4, 0, 0.32), yaw=170), Keyframe(time=2, position=(4.2, 0, 0.44), yaw=-20)]
+    assert warnings(script(*walk)) == []
+
+
+@pytest.mark.parametrize("name", [name for name, found in POSTURES.items() if not found.airborne])
+def test_named_postures_stand_on_the_ground_at_their_height(name: str):
+    gap = lowest_foot(Keyframe(time=1, posture=name), POSTURES[name].height, "degrees")
+    assert gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_every_named_posture_is_within_reach_at_its_own_height():
+    for name, found in POSTURES.items():
+        assert warnings(script(Keyframe(time=1, position=(0, 0, found.height), posture=name))) == []
+
+
+@given(asked=...)
+def test_every_script_can_be_judged(asked: Script):
+    assert len(demands(asked)) == len(asked.keyframes)
+    assert all(0 <= warning.row < len(asked.keyframes) for warning in warnings(asked))

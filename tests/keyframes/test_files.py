@@ -1,0 +1,114 @@
+"""Scripts to files and back."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.files import format_script, load_script, parse_script, plain, save_script, script_schema
+from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.problems import ScriptError
+from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@given(script=...)
+def test_yaml_and_back(script: Script):
+    assert parse_script(format_script(script)) == script
+
+
+@given(script=...)
+def test_json_and_back(script: Script):
+    assert parse_script(format_script(script, json=True), json=True) == script
+
+
+@given(script=...)
+@settings(max_examples=25)
+def test_json_is_read_as_yaml_too(script: Script):
+    assert parse_script(format_script(script, json=True)) == script
+
+
+@pytest.mark.parametrize(
+    "label", ["yes", "1e3", "0x10", "1:30", "null", "~", "- a", "a: b", "#", "'", '"', "é 犬", " a ", ""]
+)
+def test_labels_that_look_like_something_else_stay_text(label: str):
+    script = Script(keyframes=(Keyframe(time=1, yaw=0, label=label),))
+    assert parse_script(format_script(script)) == script
+
+
+@given(content=st.binary(max_size=200), as_json=st.booleans())
+def test_random_bytes_are_a_script_error(content: bytes, as_json: bool):
+    with pytest.raises(ScriptError):
+        parse_script(content, json=as_json)
+
+
+@given(text=st.text(max_size=200), as_json=st.booleans())
+def test_random_text_is_a_script_error(text: str, as_json: bool):
+    with pytest.raises(ScriptError):
+        parse_script(text, json=as_json)
+
+
+@given(script=..., at=st.integers(0, 10_000), junk=st.binary(min_size=1, max_size=4))
+def test_a_damaged_file_is_a_script_or_a_script_error(script: Script, at: int, junk: bytes):
+    content = format_script(script).encode()
+    at %= len(content)
+    with suppress(ScriptError):
+        assert isinstance(parse_script(content[:at] + junk + content[at + len(junk) :]), Script)
+
+
+@pytest.mark.parametrize("name", ["script.yaml", "script.json", "SCRIPT.JSON"])
+def test_save_and_load(tmp_path: Path, name: str):
+    script = Script(keyframes=(Keyframe(time=1, position=(1, 2), posture="sit"),))
+    save_script(script, tmp_path / name)
+    assert load_script(tmp_path / name) == script
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_is_absent_is_not_written():
+    script = Script(keyframes=(Keyframe(time=1, yaw=0.0),))
+    assert plain(script) == {"version": 1, "keyframes": [{"time": 1.0, "yaw": 0.0}]}
+
+
+def test_an_error_names_the_file(tmp_path: Path):
+    path = tmp_path / "bad.yaml"
+    path.write_text("version: 1\nkeyframes: 3\n")
+    with pytest.raises(ScriptError, match=r"bad\.yaml:2: keyframes: 3 is not a list"):
+        load_script(path)
+
+
+def test_the_schema_lists_what_editors_should_offer():
+    schema = json.loads(json.dumps(script_schema()))
+    fields = schema["$defs"]["Keyframe"]["properties"]
+    name, angles, joints = fields["posture"]["anyOf"][0]["oneOf"]
+    assert schema["required"] == ["version", "keyframes"]
+    assert schema["additionalProperties"] is False
+    assert name["enum"] == list(POSTURES)
+    assert (angles["minItems"], angles["maxItems"]) == (12, 12)
+    assert joints["propertyNames"]["enum"] == list(GO2.joint_names)
+    assert (fields["position"]["anyOf"][0]["minItems"], fields["position"]["anyOf"][0]["maxItems"]) == (2, 3)
+
+
+@pytest.mark.parametrize("name", ["walk", "turn", "slow_turn", "jump", "paw_up", "course"])
+def test_the_examples_are_sound_and_within_reach(name: str):
+    assert warnings(load_script(EXAMPLES / f"{name}.yaml")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "second"),
+    [("walk", (75, (2.0, 0.0, 0.32))), ("turn", (75, (1.5, 1.0, 0.32))), ("slow_turn", (100, (1.5, 1.0, 0.32)))],
+)
+def test_the_anticipation_scenarios_are_those_of_the_paper(name: str, second: tuple[int, tuple[float, ...]]):
+    script = load_script(EXAMPLES / f"{name}.yaml")
+    assert [(keyframe.step, keyframe.position) for keyframe in script.keyframes] == [(50, (1.0, 0.0, 0.32)), second]
+
+
+def test_the_course_has_ten_keyframes_of_several_kinds():
+    keyframes = load_script(EXAMPLES / "course.yaml").keyframes
+    assert len(keyframes) == 10
+    assert len({tuple(frozenset(plain(Script(keyframes=(one,)))["keyframes"][0])) for one in keyframes}) > 4

@@ -1,0 +1,160 @@
+"""Each kind of mistake is found, in its place, with what is allowed; and all of them at once."""
+
+import copy
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keystride.keyframes.files import parse_script
+from keystride.keyframes.problems import MOST_SHOWN, ScriptError
+from keystride.keyframes.script import MAX_KEYFRAMES, Script
+from keystride.keyframes.validate import validate_script
+
+SOUND: dict[str, Any] = {
+    "version": 1,
+    "angles": "degrees",
+    "keyframes": [
+        {"time": 1.0, "position": [1.0, 0.0, 0.3], "yaw": 10.0, "label": "one"},
+        {"time": 2.0, "position": [1.0, 0.0], "relative": True, "posture": "sit"},
+        {"time": 3.0, "roll": 1.0, "pitch": 2.0, "posture": {"FL_hip_joint": 3.0}},
+    ],
+}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=13) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def mistakes(data: Any) -> list[str]:
+    with pytest.raises(ScriptError) as caught:
+        validate_script(data)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def keyframe(**fields: Any) -> dict[str, Any]:
+    return {"version": 1, "keyframes": [{"time": 1.0, "yaw": 0.0, **fields}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"tiem": 1}, "keyframe 1, tiem: unknown field; allowed: time, position,"),
+        ({"time": "1"}, "keyframe 1, time: '1' is not a number; allowed: seconds, 0 to 3600"),
+        ({"time": True}, "keyframe 1, time: true is not a number"),
+        ({"time": -1}, "keyframe 1, time: -1 is out of range; allowed: seconds, 0 to 3600"),
+        ({"time": 10**400}, "keyframe 1, time: a huge number is "),
+        ({"yaw": float("nan")}, "keyframe 1, yaw: nan is not a finite number"),
+        ({"yaw": float("inf")}, "keyframe 1, yaw: inf is not a finite number"),
+        ({"yaw": 361}, "keyframe 1, yaw: 361 is beyond its limit; allowed: -360.0 to 360.0 degrees"),
+        ({"pitch": 91}, "keyframe 1, pitch: 91 is beyond its limit; allowed: -90.0 to 90.0 degrees"),
+        ({"position": [1]}, "keyframe 1, position: a list of 1 is too short; allowed: [x, y] or [x, y, z]"),
+        ({"position": [1, 2, 3, 4]}, "keyframe 1, position: a list of 4 is too long; allowed: [x, y] or [x, y, z]"),
+        ({"position": [1, "a"]}, "keyframe 1, position[1]: 'a' is not a number"),
+        ({"position": [1, 2e3]}, "keyframe 1, position[1]: 2000 is out of range"),
+        ({"position": "here"}, "keyframe 1, position: 'here' is not a list"),
+        ({"relative": 1, "position": [0, 0]}, "keyframe 1, relative: 1 is neither true nor false"),
+        ({"relative": True}, "keyframe 1: is relative but has no position"),
+        ({"yaw": None}, "keyframe 1: asks for nothing; needs one or more of position,"),
+        ({"posture": "sti"}, "keyframe 1, posture: 'sti' is not known; allowed: 12 angles, a mapping"),
+        ({"posture": 3}, "keyframe 1, posture: 3 is no posture; allowed: 12 angles"),
+        ({"posture": [0] * 11}, "keyframe 1, posture: a list of 11 is too short; allowed: 12 angles"),
+        ({"posture": [0, 0, -60] * 3 + [0, 61, "x"]}, "keyframe 1, posture[11]: 'x' is not a number"),
+        ({"posture": [0, 0, -60] * 3 + [61, 0, -60]}, "keyframe 1, posture[9]: 61 is beyond its limit; allowed: -60.0"),
+        ({"posture": {"FL_hip": 1}}, "keyframe 1, posture.FL_hip: 'FL_hip' is not known; allowed: FL_hip_joint,"),
+        ({"posture": {"FL_hip_joint": "a"}}, "keyframe 1, posture.FL_hip_joint: 'a' is not a number"),
+        ({"posture": {"FL_hip_joint": 61}}, "keyframe 1, posture.FL_hip_joint: 61 is beyond its limit"),
+        ({"posture": {}}, "keyframe 1, posture: a mapping is too short; allowed: 12 angles"),
+        ({"label": 3}, "keyframe 1, label: 3 is not text"),
+        ({"label": "x" * 81}, "keyframe 1, label: 'xxx"),
+        ({"label": "a\x1b[31m"}, "keyframe 1, label: holds control characters"),
+    ],
+)
+def test_a_mistake_in_a_keyframe(fields: dict[str, Any], message: str):
+    (found,) = mistakes(keyframe(**fields))
+    assert found.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "nothing is not a mapping; allowed: a mapping with version, angles, keyframes"),
+        ([], "a list of 0 is not a mapping"),
+        ({**SOUND, "version": 2}, "version: 2 is out of range; allowed: 1"),
+        ({**SOUND, "version": True}, "version: true is not a version; allowed: 1"),
+        ({"keyframes": SOUND["keyframes"]}, "version: is missing; allowed: 1"),
+        ({"version": 1}, "keyframes: is missing; allowed: a list of 1 to"),
+        ({**SOUND, "angles": "grad"}, "angles: 'grad' is not known; allowed: degrees or radians"),
+        ({**SOUND, "keyframe": []}, "keyframe: unknown field; allowed: version, angles, keyframes"),
+        ({**SOUND, "keyframes": []}, "keyframes: a list of 0 is too short"),
+        ({**SOUND, "keyframes": {}}, "keyframes: a mapping is not a list"),
+        ({**SOUND, "keyframes": [3]}, "keyframe 1: 3 is not a mapping; allowed: a mapping with time,"),
+        ({**SOUND, "keyframes": [None] * (MAX_KEYFRAMES + 1)}, f"keyframes: a list of {MAX_KEYFRAMES + 1} is too long"),
+    ],
+)
+def test_a_mistake_in_the_header(data: Any, message: str):
+    (found,) = mistakes(data)
+    assert found.startswith(message)
+
+
+def test_times_must_increase_by_a_control_step():
+    data = {"version": 1, "keyframes": [{"time": time, "yaw": 0} for time in (1.0, 1.0, 0.5, 0.505)]}
+    assert mistakes(data) == [
+        "keyframe 2, time: 1 is not later than the keyframe before; allowed: more than 1 s",
+        "keyframe 3, time: 0.5 is not later than the keyframe before; allowed: more than 1 s",
+        "keyframe 4, time: 0.505 falls on the same control step as the keyframe before (0.5 s); "
+        "allowed: 0.02 s apart or more",
+    ]
+
+
+def test_radians_by_the_header_change_the_limits():
+    data = {"version": 1, "angles": "radians", "keyframes": [{"time": 1, "yaw": 6.2, "posture": {"FL_hip_joint": 1.1}}]}
+    assert mistakes(data) == [
+        "keyframe 1, posture.FL_hip_joint: 1.1 is beyond its limit; allowed: -1.0472 to 1.0472 radians"
+    ]
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines():
+    text = """version: 3
+keyframes:
+  - time: 1
+    yaw: .nan
+    speed: 2
+  - time: 0.5
+    posture:
+      FL_hip_joint: 90
+    posture: sit
+"""
+    with pytest.raises(ScriptError) as caught:
+        parse_script(text)
+    found = [(problem.line, problem.place[-1]) for problem in caught.value.problems]
+    assert found == [(1, "version"), (4, "yaw"), (5, "speed"), (6, "time"), (8, "FL_hip_joint"), (9, "posture")]
+    assert caught.value.lines()[1].startswith("script:4: keyframe 1, yaw: nan is not a finite number; allowed: ")
+
+
+def test_a_flood_of_mistakes_is_cut_short():
+    with pytest.raises(ScriptError) as caught:
+        validate_script({"version": 1, "keyframes": [None] * 100})
+    assert len(caught.value.lines()) == MOST_SHOWN + 1
+    assert caught.value.lines()[-1] == f"script: and {100 - MOST_SHOWN} more"
+
+
+def test_the_sound_script_is_sound():
+    assert len(validate_script(SOUND).keyframes) == 3
+
+
+@given(data=VALUES)
+def test_any_data_is_a_script_or_a_script_error(data: Any):
+    with pytest.raises(ScriptError):
+        validate_script(data)
+
+
+@given(value=VALUES, row=st.integers(0, 2), field=st.sampled_from(sorted({k for f in SOUND["keyframes"] for k in f})))
+def test_any_value_in_any_field_is_a_script_or_a_script_error(value: Any, row: int, field: str):
+    data = copy.deepcopy(SOUND)
+    data["keyframes"][row][field] = value
+    with suppress(ScriptError):
+        assert isinstance(validate_script(data), Script)
