@@ -1,0 +1,70 @@
+"""Where policies live: bundles that ship by name, bundle folders, single ONNX files, and the runs they come from."""
+
+from pathlib import Path
+
+from keystride.policy.metadata import PolicyError
+
+SHIPPED = Path(__file__).with_name("shipped")
+POLICY, CRITIC, WEIGHTS, CONFIG, CURVE, CARD = (
+    "policy.onnx",
+    "critic.onnx",
+    "weights.safetensors",
+    "config.yaml",
+    "curve.json",
+    "card.md",
+)
+
+
+def known() -> tuple[str, ...]:
+    """Names of the policies that come with keystride."""
+    return tuple(sorted(path.name for path in SHIPPED.glob("*") if is_bundle(path)))
+
+
+def find(name_or_path: str | Path) -> Path:
+    """The bundle folder, ONNX file, run or checkpoint folder that is meant. Shipped names go before folders."""
+    if str(name_or_path) in known():
+        return SHIPPED / str(name_or_path)
+    path = Path(name_or_path)
+    if not path.exists():
+        raise PolicyError(f"no policy {str(name_or_path)!r}: {_choices()}")
+    if path.is_file() or is_bundle(path) or is_run(path) or is_checkpoint(path):
+        return path
+    raise PolicyError(f"{path} is a folder, but no bundle and no run with a checkpoint: {_choices()}")
+
+
+def onnx_file(name_or_path: str | Path, name: str = POLICY) -> Path:
+    """The ONNX file of a policy, ready to run; or, with the name CRITIC, of its critics."""
+    path = find(name_or_path)
+    if path.is_file():
+        return path
+    if not is_bundle(path):
+        raise PolicyError(f"{path} is a training run: make a file of it with `keystride export {path} --out FILE.onnx`")
+    if not (path / name).is_file():
+        raise PolicyError(f"{path} holds no {name}")
+    return path / name
+
+
+def is_bundle(path: Path) -> bool:
+    return (path / POLICY).is_file()
+
+
+def is_run(path: Path) -> bool:
+    return (path / CONFIG).is_file() and run_checkpoint(path) is not None
+
+
+def is_checkpoint(path: Path) -> bool:
+    return (path / "learner.safetensors").is_file()
+
+
+def run_checkpoint(run: Path, *, newest: bool = False) -> Path | None:
+    """The best weights of a run, or its latest."""
+    if is_checkpoint(run / "best") and not newest:
+        return run / "best"
+    numbered = sorted(path for path in (run / "checkpoints").glob("[0-9]*") if path.name.isdigit())
+    return numbered[-1] if numbered else None
+
+
+def _choices() -> str:
+    names = known()
+    shipped = f"known names are {', '.join(names)}; " if names else ""
+    return f"{shipped}a bundle folder, an .onnx file or a run folder will do as well"

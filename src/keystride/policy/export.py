@@ -1,0 +1,106 @@
+"""Torch modules to self-describing ONNX files."""
+
+import contextlib
+import io
+import logging
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import onnx
+import torch
+from torch import Tensor, nn
+
+from keystride.policy.graph import BITS, INPUTS, CriticGraph, PolicyGraph
+from keystride.policy.metadata import Metadata, sealed
+from keystride.policy.trained import Trained, metadata_of
+from keystride.robot.description import Robot
+from keystride.robot.go2 import GO2
+
+OUTPUTS = ("joint_targets", "action")
+VALUES = ("values",)
+
+
+def policy_file(trained: Trained, robot: Robot = GO2) -> bytes:
+    """The content of policy.onnx."""
+    metadata = metadata_of(trained, robot, values=False)
+    return _file(PolicyGraph(trained.actor, robot, metadata.goal_components), OUTPUTS, metadata)
+
+
+def critic_file(trained: Trained, robot: Robot = GO2) -> bytes:
+    """The content of critic.onnx."""
+    metadata = metadata_of(trained, robot, values=True)
+    graph = CriticGraph(trained.critics, trained.actor.normalizer, metadata.goal_components)
+    return _file(graph, VALUES, metadata)
+
+
+def write_file(content: bytes, path: Path) -> None:
+    """All of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _file(graph: nn.Module, outputs: tuple[str, ...], metadata: Metadata) -> bytes:
+    model = _onnx(graph.eval(), outputs)
+    onnx.helper.set_model_props(model, metadata.as_strings())
+    onnx.checker.check_model(model)
+    return sealed(model.SerializeToString(deterministic=True))
+
+
+def _onnx(graph: nn.Module, outputs: tuple[str, ...]) -> onnx.ModelProto:
+    robots, keyframes = torch.export.Dim("B", min=1), torch.export.Dim("K", min=1)
+    shapes = tuple({0: robots, 1: keyframes} if "K" in shape else {0: robots} for shape in INPUTS.values())
+    with _quiet():
+        program = torch.onnx.export(
+            graph,
+            tuple(_example(name, shape) for name, shape in INPUTS.items()),
+            dynamo=True,
+            input_names=list(INPUTS),
+            output_names=list(outputs),
+            dynamic_shapes={"inputs": shapes},
+            external_data=False,
+        )
+    assert program is not None
+    return _without_traces(program.model_proto)
+
+
+def _example(name: str, shape: tuple[Any, ...]) -> Tensor:
+    """Two robots with three keyframes: neither number may be one, or it would stay one."""
+    size = (2, *(3 if length == "K" else length for length in shape))
+    return torch.ones(size, dtype=torch.bool) if name in BITS else torch.ones(size)
+
+
+def _without_traces(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Drop what the exporter notes on every node: stack traces with the paths of this machine."""
+    del model.graph.metadata_props[:]
+    for node in model.graph.node:
+        node.doc_string = ""
+        del node.metadata_props[:]
+    for value in (*model.graph.value_info, *model.graph.input, *model.graph.output, *model.graph.initializer):
+        del value.metadata_props[:]
+    return model
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """The exporter prints its progress and warns of its own insides."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

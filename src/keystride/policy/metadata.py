@@ -1,0 +1,87 @@
+"""What a policy file says of itself, as strings in the ONNX file's metadata.
+
+The first names are those that users of mjlab know; lists are separated by commas, as there.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, get_type_hints
+
+ZEROS = "0" * 64
+MARK = b"file_sha256\x12\x40"  # in the file: the key, then the tag and the length of its value
+
+
+class PolicyError(ValueError):
+    """A policy cannot be found, read or used; the message says why in one line."""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    joint_names: tuple[str, ...]
+    joint_stiffness: tuple[float, ...]  # N m/rad
+    joint_damping: tuple[float, ...]  # N m s/rad
+    default_joint_pos: tuple[float, ...]  # rad, where the action is zero
+    action_scale: tuple[float, ...]  # rad a unit of action
+    observation_names: tuple[str, ...]  # the graph's inputs
+    robot: str
+    control_dt: float  # s
+    goals: str  # position, pose or any: what its keyframes held in training
+    goal_components: tuple[str, ...]  # those it knows; the graph ignores the others
+    max_keyframes: int
+    see: str  # all keyframes, or the next only
+    value_names: tuple[str, ...]  # of a critic's outputs; a policy has none
+    training_steps: int
+    training_data: str
+    licence: str
+    keystride_version: str
+    weights_sha256: str  # of the trained tensors, see policy.weights
+    file_sha256: str = ZEROS  # of the whole file, with these digits as zeros
+
+    def as_strings(self) -> dict[str, str]:
+        return {field.name: _text(getattr(self, field.name)) for field in fields(self)}
+
+
+def from_strings(strings: Mapping[str, str]) -> Metadata:
+    if "joint_names" not in strings or "robot" not in strings:
+        raise PolicyError("it has no keystride metadata; `keystride export` writes files that have it")
+    kinds = get_type_hints(Metadata)
+    absent = [name for name in kinds if name not in strings]
+    if absent:
+        raise PolicyError(f"its metadata lacks {', '.join(absent)}")
+    return Metadata(**{name: _value(kind, name, strings[name]) for name, kind in kinds.items()})
+
+
+def sealed(content: bytes) -> bytes:
+    """The serialised file with its own checksum in place of the zeros."""
+    start = _digits(content)
+    return content[:start] + checksum(content).encode() + content[start + len(ZEROS) :]
+
+
+def checksum(content: bytes) -> str:
+    start = _digits(content)
+    digest = hashlib.sha256(content[:start])
+    digest.update(ZEROS.encode())
+    digest.update(content[start + len(ZEROS) :])
+    return digest.hexdigest()
+
+
+def _digits(content: bytes) -> int:
+    place = content.find(MARK)
+    if place < 0:
+        raise PolicyError("it has no checksum")
+    return place + len(MARK)
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _value(kind: Any, name: str, text: str) -> Any:
+    try:
+        if kind in (str, int, float):
+            return kind(text)
+        entry = kind.__args__[0]  # tuple[entry, ...]
+        return tuple(entry(part) for part in text.split(",")) if text else ()
+    except ValueError as error:
+        raise PolicyError(f"its metadata is damaged: {name} is {text[:40]!r}") from error
