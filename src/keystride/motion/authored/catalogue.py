@@ -153,9 +153,28 @@ JUMPS: dict[str, Director] = {
     "jump_turn": _jumping(Jump(turn=0.8), Jump(turn=1.5, apex=0.55)),
 }
 
+# The motions that examples/jump.yaml and examples/paw_up.yaml take their keyframes from, from time 0 on.
+EXAMPLES: dict[str, Director] = {
+    "example_jump": _jumping(
+        Jump(
+            apex=0.45,
+            forward=1.109,
+            crouch=0.18,
+            release=0.3,
+            lean=0.15,
+            overrun=0.0,
+            lead=0.3,
+            lower=0.4,
+            push=0.225,
+            absorb=0.3,
+        )
+    ),
+    "example_paw_up": lambda robot: perform_act(robot, Key(posture("paw_up"), 1.0, 0.0, "paw_up"), lead=1.0, back=1.0),
+}
+
 STORIES: dict[str, Director] = {
     "walk_sit_walk": _after(GAITS["walk"], ACTS["sit"], GAITS["walk_turn"]),
     "trot_jump_trot": _after(GAITS["trot_slow"], JUMPS["jump_forward"], GAITS["trot_arc"]),
 }
 
-CATALOGUE: dict[str, Director] = {**GAITS, **ACTS, **JUMPS, **STORIES}
+CATALOGUE: dict[str, Director] = {**GAITS, **ACTS, **JUMPS, **EXAMPLES, **STORIES}

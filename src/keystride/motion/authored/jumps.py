@@ -14,7 +14,6 @@ from keystride.motion.clip import FPS
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, standing_height
 
-LEAN = 0.4  # share of the way over its planted feet for which the base first leans back
 TICK = 1e-4  # s, for velocities by differences
 
 Curve = Callable[[Floats], Floats]
@@ -32,6 +31,7 @@ class Jump:
     spin: float = 0.0  # rad/s, nose down: of the pitch in the flight
     crouch: float = 0.2  # m
     release: float = 0.335  # m, where the feet leave the ground, and where they meet it again
+    lean: float = 0.4  # share of the way over its planted feet for which the base first leans back
     overrun: float = 0.4  # share of the braking way that the base goes too far, and comes back
     lead: float = 0.4  # s of standing before and after
     lower: float = 0.5  # s from standing into the crouch
@@ -76,7 +76,7 @@ def _height(robot: Robot, jump: Jump, t: Floats) -> Floats:
 def _advance(jump: Jump, t: Floats) -> Floats:
     """Forward: a little back in the crouch, then at full speed from take-off to landing."""
     ahead = jump.forward * jump.push / 2  # m, over the feet while pushing off
-    back = -LEAN * ahead
+    back = -jump.lean * ahead
     up = (back + ahead, jump.forward, 0.0)
     down = (up[0] + jump.forward * jump.flight, jump.forward, 0.0)
     braking = jump.forward * jump.absorb / 2
@@ -131,8 +131,8 @@ def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
     start = standing_feet(robot)
     rest = _base(robot, jump, np.array([recover + jump.recover]))[0]
     end = geometry.rotate_yaw(np.full(4, rest[5]), start) + rest[:3] * HORIZONTAL
-    feet = np.where((t < fly)[:, None, None], start, end)
-    flying = (t >= fly) & (t <= land)
+    feet = np.where((t <= fly)[:, None, None], start, end)
+    flying = (t > fly) & (t < land)
     feet[flying] = _from_heading(
         _base(robot, jump, t[flying]), _legs_in_flight(robot, jump, start, end, t[flying] - fly)
     )
@@ -155,7 +155,7 @@ def _seen_from_base(robot: Robot, jump: Jump, feet: Floats, time: float) -> tupl
     """Planted feet (4, 3) in the moving heading's frame, and their velocity in it."""
     around = _base(robot, jump, time + np.array([-TICK, TICK]))  # (2, 6)
     seen = geometry.rotate_yaw(np.repeat(-around[:, 5:], 4, axis=1), feet - around[:, None, :3])  # (2, 4, 3)
-    return seen.mean(axis=0), (seen[1] - seen[0]) / (2 * TICK)
+    return (seen[0] + seen[1]) / 2, (seen[1] - seen[0]) / (2 * TICK)
 
 
 def _from_heading(base: Floats, legs: Floats) -> Floats:

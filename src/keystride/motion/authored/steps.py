@@ -10,7 +10,8 @@ from keystride.motion.authored.balance import stance_load
 from keystride.motion.authored.easing import bump, minimum_jerk, smooth
 from keystride.robot.description import Floats
 
-WORTH_A_STEP = 0.004  # m: a foot that would land nearer than this to where it stands stays there
+WORTH_A_STEP = 0.0005  # m: a foot that would land nearer than this to where it stands stays there
+FULL_STEP = 0.04  # m: shorter steps are lower, too
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,10 @@ def swings_of(path: Path, phase: Floats, duty: Floats, height: Floats, spot: Flo
     swings, foothold = [], spot
     for lift, touch, leave in zip(lifts, touches, leaves, strict=True):
         target = path.under(spot, min((touch + leave) / 2, path.t[-1]))
-        if np.hypot(*(target - foothold)) > WORTH_A_STEP:
-            swings.append(Swing(lift, touch, foothold, target, float(np.interp(lift, path.t, height))))
+        length = float(np.hypot(*(target - foothold)))
+        if length > WORTH_A_STEP:
+            rise = float(np.interp(lift, path.t, height)) * (0.3 + 0.7 * min(length / FULL_STEP, 1.0))
+            swings.append(Swing(lift, touch, foothold, target, rise))
             foothold = target
     return swings
 

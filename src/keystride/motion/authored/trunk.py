@@ -4,7 +4,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.motion.authored.balance import GRAVITY, HEIGHT, local_mean, rebound, sway
-from keystride.motion.authored.easing import soft_limit
+from keystride.motion.authored.easing import minimum_jerk, soft_limit
 from keystride.motion.authored.steps import Path
 from keystride.robot.description import Floats
 
@@ -15,6 +15,7 @@ ROLL_RADIUS = 0.09  # m
 # Changes of gait load the feet unevenly for a stride or two; real muscles would stiffen.
 MOST_TILT = np.radians([4.0, 7.0])  # roll, pitch
 MOST_BOB = 0.03  # m
+FADE = 0.4  # s
 BANK = 0.4  # of a cyclist's lean into a turn
 
 
@@ -29,8 +30,14 @@ def trunk_over(path: Path, feet: Floats, load: Floats, spots: Floats, height: Fl
     lean = sway(kept + HEIGHT / GRAVITY * acceleration, dt)
     bob = soft_limit(rebound(GRAVITY * (load.mean(axis=-1, keepdims=True) - 1.0), dt), MOST_BOB)
     tilt = _tilt(moment, geometry.rotate_yaw(-path.heading, acceleration)[:, 1], dt)
-    position = np.concatenate([path.place + lean, height[:, None] + bob], axis=-1)
-    return position, np.concatenate([tilt, path.heading[:, None]], axis=-1)
+    fade = _fade(path.t)[:, None]
+    position = np.concatenate([path.place + fade * lean, height[:, None] + fade * bob], axis=-1)
+    return position, np.concatenate([fade * tilt, path.heading[:, None]], axis=-1)
+
+
+def _fade(t: Floats) -> Floats:
+    """(N,) from 0 to 1 and back at the ends, so that a performance starts and ends exactly standing."""
+    return minimum_jerk((t - t[0]) / FADE) * minimum_jerk((t[-1] - t) / FADE)
 
 
 def _pressure(path: Path, feet: Floats, load: Floats, spots: Floats) -> Floats:

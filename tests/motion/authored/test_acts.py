@@ -1,0 +1,71 @@
+import mujoco
+import numpy as np
+import pytest
+
+from keystride import geometry
+from keystride.keyframes.postures import POSTURES, posture
+from keystride.motion.authored.acts import Key, perform_act, place
+from keystride.motion.authored.performance import as_clip, standing_feet
+from keystride.motion.clip import Clip
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+from keystride.robot.model import load_model
+
+GROUNDED = [name for name, pose in POSTURES.items() if not pose.airborne]
+
+
+@pytest.mark.parametrize("name", GROUNDED)
+def test_an_act_starts_and_ends_standing_and_holds_its_posture(name: str):
+    shown = perform_act(GO2, Key(posture(name), 1.2, 0.6, name), lead=0.4, back=1.2, settle=0.2)
+    clip = as_clip(GO2, name, shown)
+    held = round((0.4 + 1.2 + 0.3) * 50)
+    assert clip.joint_angles[[0, -1]] == pytest.approx(np.array([GO2.stance, GO2.stance]), abs=1e-6)
+    assert clip.joint_angles[held] == pytest.approx(posture(name).joints, abs=0.12)  # near footholds are kept
+    assert geometry.roll_pitch_yaw(clip.base_orientation[held])[1] == pytest.approx(posture(name).pitch)
+    assert shown.position[held, 2] == pytest.approx(posture(name).height)
+
+
+@pytest.mark.parametrize("name", GROUNDED)
+def test_at_most_one_foot_is_in_the_air(name: str):
+    feet = perform_act(GO2, Key(posture(name), 1.2, 0.6, name)).feet
+    assert np.sum(feet[..., 2] > GO2.foot_radius + 1e-9, axis=1).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["paw_up", "paw_up_left"])
+def test_the_weight_is_over_three_feet_while_a_paw_is_up(name: str):
+    shown = perform_act(GO2, Key(posture(name), 1.4, 1.0, name), back=1.4)
+    clip = as_clip(GO2, name, shown)
+    raised = np.flatnonzero(shown.feet[..., 2].max(axis=1) > GO2.foot_radius + 1e-6)
+    assert len(raised) > 50
+    assert min(support_margin(clip, shown.feet[frame], int(frame)) for frame in raised) > 0.02
+
+
+def test_a_trunk_that_looks_aside_leaves_its_feet_alone():
+    placed = place(GO2, Key(posture("stand"), 1.0, yaw=0.3), standing_feet(GO2))
+    assert placed.feet == pytest.approx(standing_feet(GO2))
+    assert placed.base[5] == 0.3
+
+
+def test_segments_follow_the_keys():
+    shown = perform_act(GO2, Key(posture("sit"), 1.0, 0.5, "sit"), Key(posture("stand"), 0.5), lead=0.4, back=0.6)
+    assert [segment[:2] for segment in shown.segments] == [(0, 20), (20, 95), (95, 120), (120, 170)]
+    assert [segment[2] for segment in shown.segments] == ["stand", "sit", "sit", "stand"]
+    assert len(shown) == 170
+
+
+def support_margin(clip: Clip, feet: Floats, frame: int) -> float:
+    """How far inside the triangle of the lowest three feet the centre of mass is; m."""
+    model = load_model(GO2, visual=False)
+    data = mujoco.MjData(model)
+    data.qpos[:] = np.concatenate([clip.base_position[frame], clip.base_orientation[frame], clip.joint_angles[frame]])
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_comPos(model, data)
+    corners = feet[np.argsort(feet[:, 2])[:3], :2]
+    return min(_inside(corners, i, data.subtree_com[1, :2]) for i in range(3))
+
+
+def _inside(corners: Floats, i: int, point: Floats) -> float:
+    """Distance of the point from the edge opposite to corner i, positive on that corner's side."""
+    first, second = np.delete(corners, i, axis=0)
+    normal = np.array([-(second - first)[1], (second - first)[0]]) / np.linalg.norm(second - first)
+    return float(normal @ (point - first) * np.sign(normal @ (corners[i] - first)))
