@@ -1,0 +1,84 @@
+"""Poses of a robot as files hold them, before they become a clip."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keystride import geometry
+from keystride.motion.clip import FPS, continuous, make_clip
+from keystride.motion.fitting import Take
+from keystride.motion.importers.problem import ImportProblem, require_finite, require_frames
+from keystride.motion.signals import resample
+from keystride.robot.description import Floats, Robot
+
+HEIGHTS = (0.03, 2.0)  # m: a base whose median height is outside is in another unit
+LARGEST_ANGLE = 2 * np.pi  # rad: beyond, angles must be degrees
+LEGS = ("FL", "FR", "RL", "RR")
+
+
+@dataclass(frozen=True)
+class Poses:
+    name: str
+    fps: float
+    position: Floats  # (T, 3) world, m
+    orientation: Floats  # (T, 4) w x y z
+    joints: Floats  # (T, 12) rad, legs FL FR RL RR
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+def checked(poses: Poses) -> Poses:
+    """The same poses, or a problem that says what is wrong with them."""
+    require_frames(len(poses))
+    for what in ("position", "orientation", "joints"):
+        require_finite(getattr(poses, what), what)
+    if poses.fps <= 0 or not np.isfinite(poses.fps):
+        raise ImportProblem(f"the frame rate is {poses.fps:g}")
+    norm = np.linalg.norm(poses.orientation, axis=-1)
+    if np.abs(norm - 1).max() > 0.05:
+        raise ImportProblem(
+            f"quaternions are not of unit length (frame {int(np.abs(norm - 1).argmax())}): other columns?"
+        )
+    height = float(np.median(poses.position[:, 2]))
+    if not HEIGHTS[0] < height < HEIGHTS[1]:
+        raise ImportProblem(f"wrong unit: the base is {height:.3g} m high, metres and z up expected")
+    if np.abs(poses.joints).max() > LARGEST_ANGLE:
+        raise ImportProblem(f"wrong unit: a joint angle of {np.abs(poses.joints).max():.3g}, radians expected")
+    return poses
+
+
+def at_clip_rate(poses: Poses) -> Poses:
+    """The same motion at 50 frames/s."""
+    if abs(poses.fps - FPS) < 1e-6:
+        return poses
+    times = np.arange(len(poses)) / poses.fps
+    at = np.arange(int(np.floor(times[-1] * FPS + 1e-6)) + 1) / FPS
+    orientation = resample(continuous(geometry.normalize(poses.orientation)), times, at)
+    position, joints = resample(poses.position, times, at), resample(poses.joints, times, at)
+    return Poses(poses.name, FPS, position, geometry.normalize(orientation), joints)
+
+
+def take_as_is(poses: Poses, robot: Robot) -> Take:
+    """A motion of this very robot: nothing to retarget."""
+    poses = at_clip_rate(checked(poses))
+    clip = make_clip(poses.name, robot, poses.position, poses.orientation, poses.joints)
+    return Take(clip, np.zeros((0, 4)), np.zeros(len(clip), dtype=bool))
+
+
+def in_leg_order(columns: Floats, order: tuple[str, ...], width: int = 3) -> Floats:
+    """Columns (T, 4 * width) of legs in some order, brought to FL FR RL RR."""
+    legs = columns.reshape(len(columns), 4, width)
+    return legs[:, [order.index(leg) for leg in LEGS]].reshape(len(columns), -1)
+
+
+def parse_leg_order(words: str) -> tuple[str, ...]:
+    """ "FR FL RR RL" or "FR,FL,RR,RL"; hind legs may be called H or R."""
+    order = tuple(word.strip().upper().replace("H", "R") for word in words.replace(",", " ").split())
+    if sorted(order) != sorted(LEGS):
+        raise ImportProblem(f"joint order {words!r}: the four legs FL, FR, RL, RR are expected, in the file's order")
+    return order
+
+
+def from_xyzw(quaternion: Floats) -> Floats:
+    return quaternion[..., [3, 0, 1, 2]]

@@ -1,0 +1,71 @@
+"""Which frames of a source are left out, and why: a readable list."""
+
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+SHORTEST = 50  # frames of the result: a part of under a second is dropped
+
+
+class Cut(BaseModel):
+    """Frames of the source, both ends included; without frames, the whole clip."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    clip: str
+    frames: tuple[int, int] | None = None
+    reason: str
+
+
+class Correction(BaseModel):
+    """A tag set by hand where the automatic one is wrong. Frames of the source, both ends included."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    clip: str
+    frames: tuple[int, int]
+    tag: str
+
+
+class Selection(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    ends: int = 0  # frames of the source dropped at either end of every clip
+    cuts: tuple[Cut, ...] = ()
+    tags: tuple[Correction, ...] = ()
+    held_out: tuple[str, ...] = ()  # clips kept from training, for evaluation
+
+
+def load_selection(path: Path | None = None) -> Selection:
+    """The built-in list for the MANN files, or one on file."""
+    built_in = resources.files("keystride.motion").joinpath("data/mann_selection.yaml")
+    text = path.read_text() if path else built_in.read_text()
+    try:
+        return Selection.model_validate(yaml.safe_load(text) or {})
+    except (ValidationError, yaml.YAMLError) as error:
+        raise ValueError(f"selection {path or 'built in'}: {error}") from error
+
+
+def kept_parts(selection: Selection, clip: str, frames: int, rate: float) -> list[tuple[int, int]]:
+    """What remains of a clip of so many frames, as (first, one past the last); rate is clip frames per source frame."""
+    cuts = sorted(_in_clip_frames(cut, rate, frames) for cut in selection.cuts if cut.clip == clip)
+    ends = int(np.ceil(selection.ends * rate))
+    parts: list[tuple[int, int]] = []
+    start = ends
+    for first, last in [*cuts, (frames - ends, frames)]:
+        if first - start >= SHORTEST:
+            parts.append((start, first))
+        start = max(start, last)
+    return parts
+
+
+def _in_clip_frames(cut: Cut, rate: float, frames: int) -> tuple[int, int]:
+    if cut.frames is None:
+        return 0, frames
+    first, last = cut.frames
+    return min(int(first * rate), frames), min(int((last + 1) * rate) + 1, frames)
+
+
+def part_names(clip: str, parts: int) -> list[str]:
+    """A clip that was cut in pieces numbers them; one that stays whole keeps its name."""
+    return [clip] if parts == 1 else [f"{clip}-{number}" for number in range(1, parts + 1)]

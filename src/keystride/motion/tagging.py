@@ -1,0 +1,112 @@
+"""What happens in a clip, frame by frame: stand, walk, trot, canter, turn, jump, sit, lie, rear, paw up."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from keystride import geometry
+from keystride.motion.clip import FPS, Clip
+from keystride.motion.contacts import Flags, airborne, feet_in_world, foot_clearance
+from keystride.motion.signals import runs, smooth, without_short
+from keystride.robot.description import Floats, Robot
+
+TAGS = ("stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw up")
+STILL, WALK, TROT, CANTER, TURN, JUMP, SIT, LIE, REAR, PAW = range(len(TAGS))
+
+Segment = tuple[int, int, str]  # first frame, one past the last, tag
+
+
+@dataclass(frozen=True)
+class TagSettings:
+    still: float = 0.12  # m/s
+    trot: float = 0.75  # m/s: Froude number 0.19, where dogs change from walk to trot
+    canter: float = 1.9  # m/s
+    turn: float = 0.7  # rad/s, when walking at most slowly
+    turn_speed: float = 0.45  # m/s
+    low: float = 0.215  # m, height of a hip that does not stand
+    upright: float = 0.30  # rad of pitch in sitting
+    rear: float = 0.35  # rad of pitch in rearing
+    raised: float = 0.07  # m under a raised paw
+    flight_rise: float = 0.06  # m that the base rises over a flight to call it a jump
+    least_seconds: float = 0.3
+
+
+DEFAULTS = TagSettings()
+
+
+def label_frames(clip: Clip, robot: Robot, settings: TagSettings = DEFAULTS) -> Floats:
+    """(T,) one index of TAGS a frame; later rules win over earlier ones."""
+    speed = smooth(np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1), 8.0)
+    turning = np.abs(smooth(clip.base_angular_velocity[:, 2], 8.0))
+    feet = feet_in_world(clip, robot)
+    height = foot_clearance(feet, robot)  # (T, 4)
+    front, rear = _ends(clip, robot)
+    pitch = np.arcsin(np.clip((front - rear) / (2 * robot.legs[0].hip_in_base[0]), -1, 1))  # nose up is positive
+    slow = speed < settings.still
+
+    labels = np.full(len(clip), STILL)
+    labels[~slow] = WALK
+    labels[speed > settings.trot] = TROT
+    labels[speed > settings.canter] = CANTER
+    labels[(turning > settings.turn) & (speed < settings.turn_speed)] = TURN
+    labels[_paw_up(height, settings) & (speed < 2 * settings.still)] = PAW
+    labels[(rear < settings.low) & (pitch > settings.upright)] = SIT
+    labels[(rear < settings.low) & (front < settings.low) & (pitch < settings.upright)] = LIE
+    labels[(pitch > settings.rear) & (height[:, :2].min(axis=1) > settings.raised)] = REAR
+    labels[_jumping(clip, feet, robot, settings)] = JUMP
+    return labels
+
+
+def segments_of(labels: Floats, settings: TagSettings = DEFAULTS) -> list[Segment]:
+    """Stretches of one tag; short ones are absorbed by the stretch before, jumps and raised paws excepted."""
+    edges = np.flatnonzero(np.diff(labels)) + 1
+    starts = [0, *edges.tolist()]
+    stops = [*edges.tolist(), len(labels)]
+    found: list[Segment] = []
+    for start, stop in zip(starts, stops, strict=True):
+        tag = TAGS[int(labels[start])]
+        brief = (stop - start) / FPS < settings.least_seconds and tag not in ("jump", "paw up")
+        if found and (brief or found[-1][2] == tag):
+            found[-1] = (found[-1][0], stop, found[-1][2])
+        else:
+            found.append((start, stop, tag))
+    return found
+
+
+def tags_of(segments: list[Segment], least_seconds: float = 0.5) -> list[str]:
+    """The tags that hold for a while, by the time they take; a jump always counts."""
+    seconds = {tag: sum(stop - start for start, stop, one in segments if one == tag) / FPS for tag in TAGS}
+    held = [tag for tag in TAGS if seconds[tag] >= least_seconds or (tag == "jump" and seconds[tag] > 0)]
+    return sorted(held, key=lambda tag: -seconds[tag])
+
+
+def tag_metadata(clip: Clip, robot: Robot) -> dict[str, Any]:
+    segments = segments_of(label_frames(clip, robot))
+    return {"tags": tags_of(segments), "segments": [list(segment) for segment in segments]}
+
+
+def _ends(clip: Clip, robot: Robot) -> tuple[Floats, Floats]:
+    """Heights of the front and rear hip axes, (T,) m."""
+    reach = robot.legs[0].hip_in_base[0]
+    along = geometry.rotate(clip.base_orientation, np.tile([reach, 0.0, 0.0], (len(clip), 1)))[:, 2]
+    return clip.base_position[:, 2] + along, clip.base_position[:, 2] - along
+
+
+def _paw_up(height: Floats, settings: TagSettings) -> Flags:
+    """One front foot high, the other one down."""
+    up = (height[:, :2] > settings.raised) & (height[:, 1::-1] < 0.02)
+    one: Flags = np.any(up, axis=1)
+    return without_short(one, 12, gap=3)
+
+
+def _jumping(clip: Clip, feet: Floats, robot: Robot, settings: TagSettings) -> Flags:
+    """Flights in which the base rises well above where it was, with a little before and after."""
+    flags = np.zeros(len(clip), dtype=bool)
+    height = clip.base_position[:, 2]
+    for first, last in runs(without_short(airborne(feet, robot), 3)):
+        rise = height[first:last].max() - min(height[first], height[last - 1])
+        high = height[first:last].max() - np.median(height) > 2 * settings.flight_rise
+        if last - first >= 5 and (rise > settings.flight_rise or high):
+            flags[max(first - 10, 0) : last + 10] = True
+    return flags

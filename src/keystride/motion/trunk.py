@@ -1,0 +1,65 @@
+"""The trunk: heading, pitch, roll and the heights of its two ends."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from keystride import geometry
+from keystride.robot.description import Floats, Robot
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """A trunk by its middle, its heading and the heights of its ends above ground."""
+
+    middle: Floats  # (T, 2) m, world
+    front: Floats  # (T,) m, height of the front hips
+    rear: Floats  # (T,) m
+    yaw: Floats  # (T,) rad
+    roll: Floats  # (T,) rad
+    anchor: Floats  # (T,) which point keeps its place when the pitch changes: 1 front hips, 0 the middle, -1 rear hips
+    half: Floats  # (T,) m, from the middle to either end along the ground, before any change of pitch
+
+    def lifted(self, front: Floats | float = 0.0, rear: Floats | float = 0.0) -> "Trunk":
+        return replace(self, front=self.front + front, rear=self.rear + rear)
+
+
+def heading_of(hips: Floats) -> Floats:
+    """(T,) yaw. The line across the body helps where the line along it points up, as in rearing."""
+    along = hips[:, :2].mean(axis=1) - hips[:, 2:].mean(axis=1)
+    across = hips[:, 0] - hips[:, 1] + hips[:, 2] - hips[:, 3]
+    along = along / np.linalg.norm(along, axis=-1, keepdims=True)
+    across = across / np.linalg.norm(across, axis=-1, keepdims=True)
+    return np.unwrap(np.arctan2(along[:, 1] - across[:, 0], along[:, 0] + across[:, 1]))
+
+
+def pitch_of(hips: Floats) -> Floats:
+    """(T,) how far the line from hips to shoulders points up, rad."""
+    along = hips[:, :2].mean(axis=1) - hips[:, 2:].mean(axis=1)
+    return np.arctan2(along[:, 2], np.linalg.norm(along[:, :2], axis=-1))
+
+
+def roll_of(hips: Floats) -> Floats:
+    """(T,) how far the left side is up, rad."""
+    across = hips[:, 0] - hips[:, 1] + hips[:, 2] - hips[:, 3]
+    return np.arctan2(across[:, 2], np.linalg.norm(across[:, :2], axis=-1))
+
+
+def trunk_length(robot: Robot) -> float:
+    return robot.legs[0].hip_in_base[0] - robot.legs[2].hip_in_base[0]
+
+
+def half_length(front: Floats, rear: Floats, robot: Robot) -> Floats:
+    """(T,) m from the middle of the trunk to either end, along the ground."""
+    rise = np.clip((front - rear) / trunk_length(robot), -0.999, 0.999)
+    return 0.5 * trunk_length(robot) * np.sqrt(1 - rise**2)
+
+
+def base_pose(trunk: Trunk, robot: Robot) -> tuple[Floats, Floats]:
+    """Position (T, 3) and orientation (T, 4) of the robot's base."""
+    rise = np.clip((trunk.front - trunk.rear) / trunk_length(robot), -0.999, 0.999)
+    shift = -trunk.anchor * (half_length(trunk.front, trunk.rear, robot) - trunk.half)  # (T,) m, ahead
+    ahead = np.stack([np.cos(trunk.yaw), np.sin(trunk.yaw)], axis=-1)
+    position = np.column_stack([trunk.middle + shift[:, None] * ahead, 0.5 * (trunk.front + trunk.rear)])
+    angles = np.stack([trunk.roll, -np.arcsin(rise), trunk.yaw], axis=-1)  # nose up is a negative pitch
+    return position, geometry.from_roll_pitch_yaw(angles)
