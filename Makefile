@@ -38,8 +38,8 @@ bench: $(READY)
 	$(BIN)/keystride benchmark physics
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || { \
-	  echo "keystride needs Python 3.10 to 3.13, but $(PYTHON) is $$($(PYTHON) --version 2>&1 || echo not there)."; \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { \
+	  echo "keystride needs Python 3.10 to 3.13, but $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo not there)."; \
 	  echo "Install one of them and name it, for example: make test PYTHON=python3.12"; \
 	  exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
