@@ -40,7 +40,7 @@ def report(error: Exception) -> int:
 
 def explain(error: Exception) -> str | None:
     """The message for an error at the edges of the program, or None when it is a fault of the program's own."""
-    if isinstance(error, UserError):
+    if isinstance(error, (UserError, _policy_error())):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
         return _missing_extra(error)
@@ -49,6 +49,12 @@ def explain(error: Exception) -> str | None:
     if type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic"):
         return "; ".join(_invalid_fields(error))
     return None
+
+
+def _policy_error() -> type[Exception]:
+    from keystride.policy.metadata import PolicyError  # not at the top: --help must not pay for it
+
+    return PolicyError
 
 
 def _missing_extra(error: ModuleNotFoundError) -> str | None:

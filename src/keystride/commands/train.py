@@ -37,7 +37,7 @@ class Train:
     resume: bool = False
     """Continue the run from its latest checkpoint."""
     start_from: Path | None = None
-    """A checkpoint folder whose weights the new run begins with."""
+    """A policy whose weights the new run begins with: a shipped one by its name, a bundle, a run or a checkpoint."""
     critic: Literal["multi", "single"] = "multi"
     """One critic for each reward group, or (the baseline) one for their weighted sum."""
     processes: int = 0

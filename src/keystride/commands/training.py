@@ -11,9 +11,10 @@ import numpy as np
 import torch
 import yaml
 
+from keystride.commands.errors import UserError
 from keystride.commands.train import Train, check_folder
 from keystride.learner import parallel
-from keystride.learner.checkpoint import load_tree, publish, save_tree
+from keystride.learner.checkpoint import publish, save_tree
 from keystride.learner.networks import Actor
 from keystride.learner.ppo import Symmetry
 from keystride.learner.rollout import tensors
@@ -21,6 +22,7 @@ from keystride.learner.trainer import Trainer, latest, reduced
 from keystride.motion.library import Library, load_clips
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import Randomization
+from keystride.policy.weights import load_weights
 from keystride.robot.go2 import GO2
 from keystride.task.config import TaskConfig
 from keystride.task.environment import KeyframeEnvironment
@@ -121,12 +123,18 @@ class Run:
             best = self.folder / "best" / "figures.json"
             self.best = json.loads(best.read_text())["score"] if best.exists() else self.best
         elif self.command.start_from is not None:
-            self.trainer.load_weights(load_tree(self.command.start_from / "learner"))
+            self._start_from(self.command.start_from)
         self.first_step = self.trainer.steps
         self.evaluated_at = self.trainer.steps // self.command.learner.evaluate_steps
         if parallel.rank() == 0:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / KEPT_SETTINGS).write_text(yaml.safe_dump(json.loads(json.dumps(asdict(self.command), default=str))))
+
+    def _start_from(self, policy: Path) -> None:
+        try:
+            self.trainer.load_weights(load_weights(policy).tree())
+        except RuntimeError as error:  # torch lists every tensor
+            raise UserError(f"the networks of {policy} are of other sizes than those of this run") from error
 
     def note(self, means: dict[str, float]) -> None:
         """After every iteration: log, now and then evaluate and keep."""
@@ -177,12 +185,3 @@ class Run:
 
     def _print(self, row: dict[str, float], what: str) -> None:
         print(what, " ".join(f"{name}={value:.4g}" for name, value in row.items()), flush=True)
-
-
-def run_folder_policy(folder: Path) -> Path:
-    """The best weights of a run, or its latest."""
-    best = folder / "best"
-    found = best if best.is_dir() else latest(folder / "checkpoints")
-    if found is None:
-        raise FileNotFoundError(f"{folder} holds no trained policy")
-    return found

@@ -5,14 +5,14 @@ from pathlib import Path
 from keystride.policy.metadata import PolicyError
 
 SHIPPED = Path(__file__).with_name("shipped")
-POLICY, CRITIC, WEIGHTS, CONFIG, CURVE, CARD = (
-    "policy.onnx",
-    "critic.onnx",
-    "weights.safetensors",
-    "config.yaml",
-    "curve.json",
-    "card.md",
-)
+POLICY = "policy.onnx"  # actor, with everything around it
+CRITIC = "critic.onnx"  # critics, likewise
+WEIGHTS = "weights.safetensors"  # of all networks, to go on training
+CONFIG = "config.yaml"  # all settings of the run
+CURVE = "curve.json"  # how it learnt, see policy.curve
+FIGURES = "figures.json"  # rows of `keystride evaluate`, when there are any
+CARD = "card.md"  # the same and the rest, for people
+METRICS = "metrics.jsonl"  # in runs only
 
 
 def known() -> tuple[str, ...]:
@@ -62,6 +62,14 @@ def run_checkpoint(run: Path, *, newest: bool = False) -> Path | None:
         return run / "best"
     numbered = sorted(path for path in (run / "checkpoints").glob("[0-9]*") if path.name.isdigit())
     return numbered[-1] if numbered else None
+
+
+def home(place: Path) -> Path:
+    """The folder that holds a policy's configuration: the bundle, the run, or the run of a checkpoint."""
+    for folder in (place, place.parent, place.parent.parent):
+        if (folder / CONFIG).is_file():
+            return folder
+    raise PolicyError(f"{place}: no {CONFIG} says how it was trained")
 
 
 def _choices() -> str:

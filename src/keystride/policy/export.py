@@ -3,9 +3,7 @@
 import contextlib
 import io
 import logging
-import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -33,20 +31,6 @@ def critic_file(trained: Trained, robot: Robot = GO2) -> bytes:
     metadata = metadata_of(trained, robot, values=True)
     graph = CriticGraph(trained.critics, trained.actor.normalizer, metadata.goal_components)
     return _file(graph, VALUES, metadata)
-
-
-def write_file(content: bytes, path: Path) -> None:
-    """All of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _file(graph: nn.Module, outputs: tuple[str, ...], metadata: Metadata) -> bytes:

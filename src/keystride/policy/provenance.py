@@ -1,5 +1,6 @@
 """Where a policy comes from: its run's settings, the clips it learnt from and what their licences allow."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import yaml
 
 from keystride.keyframes.goals import COMPONENTS
 from keystride.motion.index import read_index
-from keystride.policy.bundle import CONFIG, is_bundle, is_run
+from keystride.policy.bundle import CONFIG, home
 from keystride.policy.metadata import PolicyError
 
 AUTHORED = "clips authored for keystride (Apache-2.0)"
@@ -23,13 +24,24 @@ class Source:
     licences: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What the weights alone do not tell."""
+
+    steps: int  # control steps trained
+    training_data: str
+    licence: str
+
+
 def read_settings(place: Path) -> dict[str, Any]:
-    """The resolved configuration beside the weights: in the run's folder or in the bundle."""
-    homes = [place] if is_bundle(place) or is_run(place) else [place.parent, place.parent.parent]
-    for home in homes:
-        if (home / CONFIG).is_file():
-            return _read_yaml(home / CONFIG)
-    raise PolicyError(f"{place}: no {CONFIG} that says how it was trained")
+    """The resolved configuration of a run or a bundle."""
+    return _read_yaml(home(place) / CONFIG)
+
+
+def origin_of_run(checkpoint: Path, settings: dict[str, Any]) -> Origin:
+    steps = json.loads((checkpoint / "learner.json").read_text())["steps"]
+    sources = training_sources(settings)
+    return Origin(int(steps), "; ".join(source.description for source in sources), licence_of(sources))
 
 
 def learnt_components(goals: str) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """A trained policy as torch modules, rebuilt from its weights and its configuration."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from keystride.keyframes.goals import CONTROL_DT, GOAL_SIZE
 from keystride.learner.checkpoint import load_module
 from keystride.learner.config import NetworkConfig
 from keystride.learner.networks import Actor, Critics
-from keystride.policy.bundle import POLICY, find, is_bundle, is_checkpoint, run_checkpoint
+from keystride.policy.bundle import find, is_bundle, is_checkpoint, run_checkpoint
 from keystride.policy.graph import INPUTS
 from keystride.policy.metadata import Metadata, PolicyError
-from keystride.policy.provenance import learnt_components, licence_of, read_settings, training_sources
+from keystride.policy.provenance import Origin, learnt_components, origin_of_run, read_settings
+from keystride.policy.runtime import Policy
 from keystride.policy.weights import Weights, fingerprint, load_weights
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
@@ -26,7 +26,7 @@ class Trained:
     critics: Critics
     weights: Weights
     settings: dict[str, Any]  # as in config.yaml
-    steps: int
+    origin: Origin
 
     @property
     def goals(self) -> str:
@@ -40,10 +40,11 @@ class Trained:
 def load_trained(name_or_path: str | Path) -> Trained:
     """A run (its best checkpoint), a checkpoint folder or a bundle."""
     place = find(name_or_path)
-    return build(load_weights(place), read_settings(place), training_steps(place))
+    settings = read_settings(place)
+    return build(load_weights(place), settings, _origin(place, settings))
 
 
-def build(weights: Weights, settings: dict[str, Any], steps: int) -> Trained:
+def build(weights: Weights, settings: dict[str, Any], origin: Origin) -> Trained:
     network = network_config(settings["learner"]["network"])
     actor = Actor(network, STATE_SIZE, GOAL_SIZE, len(GO2.joint_names))
     critics = Critics(network, STATE_SIZE, GOAL_SIZE, len(settings["learner"]["ppo"]["groups"]))
@@ -52,7 +53,7 @@ def build(weights: Weights, settings: dict[str, Any], steps: int) -> Trained:
         load_module(critics, weights.critics)
     except RuntimeError as error:
         raise PolicyError("weights and configuration do not belong together") from error
-    return Trained(actor.eval(), critics.eval(), weights, settings, steps)
+    return Trained(actor.eval(), critics.eval(), weights, settings, origin)
 
 
 def network_config(entries: dict[str, Any]) -> NetworkConfig:
@@ -63,19 +64,17 @@ def network_config(entries: dict[str, Any]) -> NetworkConfig:
         raise PolicyError(f"its configuration is of another version of keystride: {error}") from error
 
 
-def training_steps(place: Path) -> int:
+def _origin(place: Path, settings: dict[str, Any]) -> Origin:
     if is_bundle(place):
-        from keystride.policy.runtime import Policy
-
-        return Policy.load(place / POLICY).metadata.training_steps
+        told = Policy.load(place).metadata
+        return Origin(told.training_steps, told.training_data, told.licence)
     checkpoint = place if is_checkpoint(place) else run_checkpoint(place)
     assert checkpoint is not None  # find has made sure
-    return int(json.loads((checkpoint / "learner.json").read_text())["steps"])
+    return origin_of_run(checkpoint, settings)
 
 
 def metadata_of(trained: Trained, robot: Robot, *, values: bool) -> Metadata:
     joints = len(robot.joint_names)
-    sources = training_sources(trained.settings)
     network = trained.weights.critics if values else trained.weights.actor
     return Metadata(
         joint_names=robot.joint_names,
@@ -91,9 +90,9 @@ def metadata_of(trained: Trained, robot: Robot, *, values: bool) -> Metadata:
         max_keyframes=trained.settings["task"]["max_keyframes"],
         see=trained.settings["task"]["see"],
         value_names=trained.groups if values else (),
-        training_steps=trained.steps,
-        training_data="; ".join(source.description for source in sources),
-        licence=licence_of(sources),
+        training_steps=trained.origin.steps,
+        training_data=trained.origin.training_data,
+        licence=trained.origin.licence,
         keystride_version=__version__,
         weights_sha256=fingerprint(network),
     )

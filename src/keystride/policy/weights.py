@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from keystride.policy.bundle import WEIGHTS, find, is_bundle, is_checkpoint, run_checkpoint
 from keystride.policy.metadata import PolicyError
@@ -43,7 +43,7 @@ def load_weights(name_or_path: str | Path) -> Weights:
 
 def save_weights(weights: Weights, file: Path) -> None:
     flat = {f"{part}/{name}": values for part, tensors in weights.tree().items() for name, values in tensors.items()}
-    save_file(flat, file)
+    file.write_bytes(save(flat))  # save_file would make it readable by its owner alone
 
 
 def fingerprint(tensors: Tensors) -> str:

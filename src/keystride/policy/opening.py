@@ -1,0 +1,36 @@
+"""Any policy, ready to run: what ships or was exported, as it is; a run, exported on the way."""
+
+from pathlib import Path
+
+from keystride.policy.bundle import find, is_bundle, onnx_file
+from keystride.policy.runtime import Network, Policy
+from keystride.robot.description import Robot
+from keystride.robot.go2 import GO2
+
+
+def open_policy(name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> Policy:
+    """As Policy.load; and runs and checkpoints too, for which torch is needed and some seconds pass."""
+    place = find(name_or_path)
+    if _exported(place):
+        return Policy.load(place, robot=robot, threads=threads)
+    return Policy(Network(_export(place), robot=robot, threads=threads))
+
+
+def policy_content(name_or_path: str | Path) -> bytes:
+    """The ONNX file of any policy, as bytes."""
+    place = find(name_or_path)
+    if not _exported(place):
+        return _export(place)
+    Policy.load(place)  # a file that cannot be used is not handed on
+    return onnx_file(place).read_bytes()
+
+
+def _exported(place: Path) -> bool:
+    return place.is_file() or is_bundle(place)
+
+
+def _export(place: Path) -> bytes:
+    from keystride.policy.export import policy_file
+    from keystride.policy.trained import load_trained
+
+    return policy_file(load_trained(place))
