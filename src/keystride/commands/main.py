@@ -10,7 +10,9 @@ import tyro
 
 from keystride import __version__
 from keystride.commands import errors
+from keystride.commands.benchmark_policy import BenchmarkPolicy
 from keystride.commands.check import Check
+from keystride.commands.export import Export
 from keystride.commands.graphics import choose_graphics
 from keystride.commands.robot import ShowRobot
 from keystride.commands.train import Train, train_with_preset
@@ -35,7 +37,9 @@ class Group:
 
 # A command's module is imported for every --help: it keeps heavy imports inside run().
 COMMANDS: dict[str, type[Command] | Group] = {
+    "benchmark": Group("Measure how fast things run.", {"policy": BenchmarkPolicy}),
     "check": Check,
+    "export": Export,
     "robot": ShowRobot,
     "train": Train,
 }
