@@ -12,6 +12,7 @@ from keystride import __version__
 from keystride.commands import errors
 from keystride.commands.benchmark_policy import BenchmarkPolicy
 from keystride.commands.check import Check
+from keystride.commands.deploy import DeployGo2, DeploySelftest, DeploySim
 from keystride.commands.export import Export
 from keystride.commands.graphics import choose_graphics
 from keystride.commands.robot import ShowRobot
@@ -39,6 +40,10 @@ class Group:
 COMMANDS: dict[str, type[Command] | Group] = {
     "benchmark": Group("Measure how fast things run.", {"policy": BenchmarkPolicy}),
     "check": Check,
+    "deploy": Group(
+        "Play a policy on a Go2 or on a simulated one.",
+        {"go2": DeployGo2, "sim": DeploySim, "selftest": DeploySelftest},
+    ),
     "export": Export,
     "robot": ShowRobot,
     "train": Train,

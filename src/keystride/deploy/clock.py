@@ -1,0 +1,108 @@
+"""Loops at a steady rate, and the newest value of a stream together with its age."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Latest(Generic[T]):
+    """The newest value of a stream. One writer, any number of readers; replaced as a whole, so never half-written."""
+
+    def __init__(self) -> None:
+        self._slot: tuple[T, float] | None = None
+        self._arrived = threading.Event()
+        self.count = 0
+
+    def put(self, value: T, at: float | None = None) -> None:
+        self._slot = (value, time.monotonic() if at is None else at)
+        self.count += 1
+        self._arrived.set()
+
+    @property
+    def value(self) -> T | None:
+        slot = self._slot
+        return None if slot is None else slot[0]
+
+    def age(self, now: float | None = None) -> float:
+        """Seconds since it came; infinite before the first."""
+        slot = self._slot
+        return float("inf") if slot is None else (time.monotonic() if now is None else now) - slot[1]
+
+    def wait(self, seconds: float) -> bool:
+        """For the first value."""
+        return self._arrived.wait(seconds)
+
+
+@dataclass
+class Lateness:
+    """How late a loop's ticks were."""
+
+    ticks: int = 0
+    worst: float = 0.0  # s
+    skipped: int = 0  # ticks that were so late that the next was due
+
+    def note(self, late: float, period: float) -> None:
+        self.ticks += 1
+        self.worst = max(self.worst, late)
+        self.skipped += int(max(late, 0.0) / period)
+
+
+class Ticker(threading.Thread):
+    """Calls `tick(now)` every `period` seconds until stopped. A late tick is not made up for.
+
+    An exception ends the loop and is given to `failed`, once.
+    """
+
+    def __init__(
+        self, name: str, period: float, tick: Callable[[float], None], failed: Callable[[BaseException], None]
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self.period = period
+        self.lateness = Lateness()
+        self._tick = tick
+        self._failed = failed
+        self._stop_asked = threading.Event()
+
+    def run(self) -> None:
+        try:
+            for now in ticks(self.period, self.lateness):
+                if self._stop_asked.is_set():
+                    return
+                self._tick(now)
+        except BaseException as error:  # a dead loop must be known, whatever killed it
+            self._failed(error)
+
+    def stop(self) -> None:
+        self._stop_asked.set()
+        if self.is_alive() and threading.current_thread() is not self:
+            self.join(timeout=2.0)
+
+
+def ticks(period: float, lateness: Lateness):
+    """The present moment, every `period` seconds."""
+    due = time.monotonic()
+    while True:
+        now = time.monotonic()
+        if now < due:
+            time.sleep(due - now)
+            now = time.monotonic()
+        lateness.note(now - due, period)
+        due = max(due + period, now)
+        yield now
+
+
+def raise_priority() -> bool:
+    """Before other programs of this machine, where the system allows it; whether it did.
+
+    It holds for this thread and for those that it starts afterwards: call it first.
+    """
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, -15)
+    except (OSError, AttributeError):
+        return False
+    return True

@@ -1,0 +1,70 @@
+"""What plays a script: robot state and keyframes in, joint targets out, fifty times a second."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from keystride.deploy.estimator import BaseState
+from keystride.deploy.safety import Gains
+from keystride.keyframes.goals import Goals
+from keystride.policy.runtime import Policy
+from keystride.robot.description import Floats
+
+
+@dataclass(frozen=True)
+class RobotState:
+    base: BaseState
+    joint_angles: Floats  # (12,) rad
+    joint_velocities: Floats  # (12,) rad/s
+
+
+class Player(Protocol):
+    @property
+    def gains(self) -> Gains: ...
+
+    def reset(self) -> None:
+        """Before the first step of a script."""
+        ...
+
+    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+        """Joint targets (12,) for control step `step` of the script; goals is a batch of one with all keyframes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of one robot, under the names that a policy knows."""
+
+    position: Floats  # (1, 3)
+    orientation: Floats  # (1, 4)
+    base_velocity: Floats  # (1, 3)
+    angular_velocity: Floats  # (1, 3)
+    joint_angles: Floats  # (1, 12)
+    joint_velocities: Floats  # (1, 12)
+
+
+def batch(state: RobotState) -> Batch:
+    base = state.base
+    values = (base.position, base.orientation, base.linear_velocity, base.angular_velocity)
+    return Batch(*(value[None] for value in (*values, state.joint_angles, state.joint_velocities)))
+
+
+class PolicyPlayer:
+    """An exported policy on this robot."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        stiffness, damping = policy.metadata.joint_stiffness, policy.metadata.joint_damping
+        self.gains = Gains(np.array(stiffness), np.array(damping))
+        self._action: Floats | None = None  # (1, 12)
+
+    def reset(self) -> None:
+        self._action = None
+
+    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+        robots = batch(state)
+        if self._action is None:
+            self._action = self.policy.resting_action(robots.joint_angles)
+        targets, self._action = self.policy.step(robots, goals, np.array([step]), self._action)
+        return targets[0]

@@ -1,0 +1,176 @@
+"""The one layer between policy and motors. Every command that is sent comes out of `Safety.command`."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from keystride.deploy.states import Event, State, after
+from keystride.deploy.watches import WATCHES, Limits, Reading, Watch
+from keystride.robot.description import Floats, Robot
+
+RAMP_STIFFNESS, RAMP_DAMPING = 60.0, 3.0  # N m/rad, N m s/rad: enough to lift the trunk off the ground without sagging
+BRAKE = 3.0  # N m s/rad, in damping
+
+FOLDED_LEG = (0.0, 1.36, -2.65)  # rad: lying, feet under the hips
+RAMP_SPEED = 0.8  # rad/s, the mean of the joint that has furthest to go
+SHORTEST_RAMP = 0.3  # s
+
+
+@dataclass(frozen=True)
+class Gains:
+    stiffness: Floats  # (12,) N m/rad
+    damping: Floats  # (12,) N m s/rad
+
+
+@dataclass(frozen=True)
+class MotorCommand:
+    """Joint targets with gains, in the robot's joint order. Target speed and feed-forward torque are zero."""
+
+    target: Floats  # (12,) rad
+    stiffness: Floats
+    damping: Floats
+
+
+def uniform(stiffness: float, damping: float) -> Gains:
+    return Gains(np.full(12, stiffness), np.full(12, damping))
+
+
+RAMP_GAINS = uniform(RAMP_STIFFNESS, RAMP_DAMPING)
+
+
+def limp() -> MotorCommand:
+    return MotorCommand(np.zeros(12), np.zeros(12), np.zeros(12))
+
+
+def brake() -> MotorCommand:
+    return MotorCommand(np.zeros(12), np.zeros(12), np.full(12, BRAKE))
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """From a posture through others, each reached at rest after its seconds."""
+
+    start: Floats
+    stops: tuple[tuple[Floats, float], ...]
+
+    @property
+    def seconds(self) -> float:
+        return sum(seconds for _, seconds in self.stops)
+
+    def at(self, t: float) -> Floats:
+        posture = self.start
+        for stop, seconds in self.stops:
+            if t < seconds:
+                return posture + smooth(t / seconds) * (stop - posture)
+            posture, t = stop, t - seconds
+        return posture
+
+
+def through(start: Floats, *postures: Floats) -> Ramp:
+    """With the time that each part needs."""
+    stops, here = [], start
+    for posture in postures:
+        stops.append((posture, max(SHORTEST_RAMP, float(np.abs(posture - here).max()) / RAMP_SPEED)))
+        here = posture
+    return Ramp(start, tuple(stops))
+
+
+def smooth(x: float) -> float:
+    """0 to 1 with no speed or acceleration at either end."""
+    x = min(max(x, 0.0), 1.0)
+    return x**3 * (10.0 - 15.0 * x + 6.0 * x * x)
+
+
+def hold_back(
+    target: Floats, last: Floats, *, dt: float, gains: Gains, reading: Reading, limits: Limits, robot: Robot
+) -> Floats:
+    """The nearest target within the joints' range, the rate and, above all, the torque that the motors can give."""
+    bounded = np.clip(target, robot.lower + limits.joint_margin, robot.upper - limits.joint_margin)
+    step = limits.target_rate * dt
+    stepped = np.clip(bounded, last - step, last + step)
+    # stiffness * (target - angle) - damping * speed stays within the limit
+    centre = reading.joint_angles + gains.damping * reading.joint_velocities / gains.stiffness
+    reach = limits.torque_share * robot.torque_limit / gains.stiffness
+    return np.clip(stepped, centre - reach, centre + reach)
+
+
+@dataclass
+class Safety:
+    robot: Robot
+    gains: Gains  # the policy's
+    limits: Limits = field(default_factory=Limits)
+    watches: tuple[Watch, ...] = WATCHES
+    state: State = State.IDLE
+    reason: str = ""  # why it stopped: the first fault's name
+    _ramp: Ramp | None = None
+    _since: float = 0.0
+    _before: float | None = None
+    _target: Floats | None = None  # last one sent
+    _tripped: dict[str, float] = field(default_factory=dict)  # watch to the moment it tripped
+
+    def tell(self, event: Event, now: float, joints: Floats, reason: str = "") -> bool:
+        """An event has happened; whether it changed the state."""
+        state = after(self.state, event)
+        if state is self.state:
+            return False
+        self.state, self._since = state, now
+        if reason and not self.reason:
+            self.reason = reason
+        self._ramp = self._new_ramp(joints)
+        return True
+
+    def command(self, now: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
+        """What to send now. Faults and ends of ramps are seen to first."""
+        dt = 0.0 if self._before is None else max(now - self._before, 0.0)
+        self._before = now
+        self._watch(now, reading)
+        self._advance(now, reading)
+        if self.state is State.IDLE:
+            return limp()
+        if self.state is State.DAMPING:
+            return brake()
+        return self._drive(now, dt, reading, policy_target)
+
+    def _watch(self, now: float, reading: Reading) -> None:
+        for watch in self.watches:
+            if self.state not in watch.states or not watch.tripped(reading, self.limits, self.robot):
+                self._tripped.pop(watch.name, None)
+                continue
+            since = self._tripped.setdefault(watch.name, now)
+            if now - since >= watch.patience:
+                self.tell(watch.leads_to, now, reading.joint_angles, watch.name)
+
+    def _advance(self, now: float, reading: Reading) -> None:
+        if self._ramp is None or now - self._since < self._ramp.seconds:
+            return
+        if self.state is State.STANDING_UP:
+            self.tell(Event.STOOD, now, reading.joint_angles)
+        elif self.state is State.STOPPING:
+            self.tell(Event.LAIN, now, reading.joint_angles)
+
+    def _drive(self, now: float, dt: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
+        running = self.state is State.RUNNING
+        gains = self.gains if running else RAMP_GAINS
+        wanted = policy_target if running else self._ramp_target(now)
+        last = reading.joint_angles if self._target is None else self._target
+        if wanted is None or not np.isfinite(wanted).all():  # not there yet, or broken: its age will tell
+            wanted = last
+        self._target = hold_back(
+            wanted, last, dt=dt, gains=gains, reading=reading, limits=self.limits, robot=self.robot
+        )
+        return MotorCommand(self._target, gains.stiffness, gains.damping)
+
+    def _ramp_target(self, now: float) -> Floats | None:
+        return None if self._ramp is None else self._ramp.at(now - self._since)
+
+    def _new_ramp(self, joints: Floats) -> Ramp | None:
+        folded = np.tile(FOLDED_LEG, 4)
+        stance = self.robot.stance
+        if self.state is State.STANDING_UP:
+            return through(joints.copy(), folded, stance)
+        if self.state is State.READY:
+            return Ramp(stance, ())
+        if self.state is State.STOPPING:
+            start = joints.copy() if self._target is None else self._target  # no step in the torque
+            return through(start, stance, stance, folded)
+        return None

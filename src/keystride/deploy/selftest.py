@@ -1,0 +1,164 @@
+"""Every fault against the simulated robot, judged by what really happened there; the table that is printed."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.faults import CASES, PLAYED, Case
+from keystride.deploy.processes import DeployProcess, play
+from keystride.keyframes.files import save_script
+from keystride.keyframes.resolve import script_goals
+from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.description import Floats
+
+WALK = Script(
+    keyframes=(
+        Keyframe(time=1.5, position=(0.45, 0.0)),
+        Keyframe(time=2.5, position=(0.75, 0.0)),
+    )
+)
+IMPOSSIBLE = Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),))
+MARGIN = 0.15  # m that a keyframe may be missed by in a self-test
+UPRIGHT = 0.5  # cosine of the trunk's tilt
+
+
+@dataclass(frozen=True)
+class Result:
+    name: str
+    expected: str
+    happened: str
+    wrong: tuple[str, ...]  # what came out otherwise
+
+    @property
+    def passed(self) -> bool:
+        return not self.wrong
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the simulated robot recorded."""
+
+    time: Floats  # (T,) s
+    position: Floats  # (T, 3)
+    orientation: Floats  # (T, 4)
+    stiffness: Floats  # (T,) largest of the joints, N m/rad
+    obeys: np.ndarray  # (T,) bool: commands came
+
+    @classmethod
+    def read(cls, path: Path) -> "Truth":
+        with np.load(path, allow_pickle=False) as file:
+            qpos = file["qpos"]
+            return cls(file["time"], qpos[:, :3], qpos[:, 3:7], file["stiffness"].max(axis=1), file["obeys"])
+
+    def at(self, moment: float) -> int:
+        return int(np.abs(self.time - moment).argmin())
+
+    def soft_after(self, moment: float) -> float:
+        """Seconds from a moment until no joint is held any more."""
+        held = self.time[self.stiffness > 0.0]
+        return max(float(held[-1]) - moment, 0.0) if len(held) else 0.0
+
+    def misses(self, script: Script, started: float) -> Floats:
+        """(K,) m between the robot and each keyframe at its time, over the ground."""
+        start = self.at(started)
+        yaw = np.atleast_1d(geometry.yaw_of(self.orientation[start]))
+        goals = script_goals(script, self.position[start][None], yaw)
+        rows = [self.at(started + keyframe.time) for keyframe in script.keyframes]
+        return np.linalg.norm((goals.position[0] - self.position[rows])[:, :2], axis=-1)
+
+
+def run_case(case: Case, policy: str, domain: int) -> Result:
+    script = IMPOSSIBLE if case.impossible else WALK
+    with tempfile.TemporaryDirectory() as folder:
+        path, record = Path(folder) / "script.yaml", Path(folder) / "record.npz"
+        save_script(script, path)
+        deploy, code, caused = play(case, case.policy or policy, path, domain, record)
+        truth = Truth.read(record)
+    wrong = [*_wrong_end(case, code, deploy), *_wrong_motion(case, truth, deploy, caused)]
+    return Result(case.name, case.expected, _happened(case, truth, deploy, caused), tuple(wrong))
+
+
+def _wrong_end(case: Case, code: int | None, deploy: DeployProcess) -> Iterator[str]:
+    if code != case.exit_code:
+        yield f"exit code {code}, not {case.exit_code}: {' / '.join(deploy.lines[-3:])}"
+    if case.reason and not deploy.lines[-1].endswith(case.reason):
+        yield f"the reason is not {case.reason}: {deploy.lines[-1]}"
+
+
+def _wrong_motion(case: Case, truth: Truth, deploy: DeployProcess, caused: float | None) -> Iterator[str]:
+    if truth.stiffness[-1] > 0.0:
+        yield "a joint is held at the end"
+    if case.never_stiff and truth.stiffness.any():
+        yield "a motor moved"
+    up = -geometry.projected_gravity(truth.orientation)[:, 2]
+    if case.upright and up.min() < UPRIGHT:
+        yield "the robot fell over"
+    if case.soft_within is not None and (caused is None or truth.soft_after(caused) > case.soft_within):
+        yield f"joints were held for longer than {case.soft_within} s"
+    if case.robot_brakes and truth.obeys[-1]:
+        yield "commands still came"
+    if case.exit_code == PLAYED and deploy.started.value:
+        missed = truth.misses(WALK, _started(deploy)).max()
+        if missed > MARGIN:
+            yield f"a keyframe was missed by {missed:.2f} m"
+
+
+def _happened(case: Case, truth: Truth, deploy: DeployProcess, caused: float | None) -> str:
+    if case.exit_code == PLAYED and deploy.started.value:
+        return f"played; keyframes missed by at most {truth.misses(WALK, _started(deploy)).max():.3f} m"
+    if case.never_stiff:
+        return deploy.lines[-1] if deploy.lines else ""
+    if caused is None:
+        return deploy.lines[-1]
+    height = truth.position[truth.at(caused) :, 2]
+    words = f"no joint held after {truth.soft_after(caused):.2f} s, trunk down at {height[-1]:.2f} m"
+    return f"{deploy.lines[-1]}; {words}" if case.reason else words
+
+
+def _started(deploy: DeployProcess) -> float:
+    import time
+
+    return time.monotonic() - deploy.started.age()
+
+
+def run_cases(policy: str, only: str, jobs: int, report: Path | None, *, markdown: bool) -> int:
+    """Prints the table; 1 when something came out otherwise than expected."""
+    cases = [case for case in CASES if only in case.name]
+    domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(cases))]
+    with ThreadPoolExecutor(jobs) as pool:
+        results = []
+        for result in pool.map(run_case, cases, [policy] * len(cases), domains):
+            results.append(result)
+            if not markdown:
+                print(f"{'ok' if result.passed else 'WRONG':5s}  {result.name}", flush=True)
+    print(markdown_table(results) if markdown else "")
+    if not markdown:
+        print_table(results)
+    if report is not None:
+        report.write_text(json.dumps([asdict(result) for result in results], indent=2))
+    return int(not all(result.passed for result in results))
+
+
+def markdown_table(results: list[Result]) -> str:
+    rows = [["fault", "expected", "what happened", ""], ["---"] * 4]
+    rows += [[r.name, r.expected, r.happened, "ok" if r.passed else "; ".join(r.wrong)] for r in results]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def print_table(results: list[Result]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("fault", "expected", "what happened", ""):
+        table.add_column(heading)
+    for r in results:
+        table.add_row(r.name, r.expected, r.happened, "ok" if r.passed else "; ".join(r.wrong))
+    Console().print(table)

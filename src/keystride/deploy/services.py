@@ -1,0 +1,114 @@
+"""Unitree's request and response services: the motion switcher and the sport service, client and server side."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cyclonedds.domain import DomainParticipant
+
+from keystride.deploy.codec import CHECK_MODE, RELEASE_MODE, STAND_DOWN
+from keystride.deploy.link import Publication, Subscription
+from keystride.deploy.messages import (
+    Request,
+    RequestHeader,
+    RequestIdentity,
+    RequestLease,
+    RequestPolicy,
+    Response,
+    ResponseHeader,
+    ResponseStatus,
+)
+
+Answer = tuple[int, str]  # status code (0 is good) and JSON text
+
+
+class ServiceError(RuntimeError):
+    """The robot did not answer, or refused."""
+
+
+class Client:
+    """Sends one request at a time and waits for its response."""
+
+    def __init__(self, participant: DomainParticipant, service: str) -> None:
+        self.service = service
+        self._answers: dict[int, Answer] = {}
+        self._came = threading.Condition()
+        self._requests = Publication(participant, f"rt/api/{service}/request", Request)
+        self._responses = Subscription(participant, f"rt/api/{service}/response", Response, self._received)
+
+    def _received(self, response: Any) -> None:
+        with self._came:
+            self._answers[response.header.identity.id] = (response.header.status.code, response.data)
+            self._came.notify_all()
+
+    def call(self, api: int, parameter: str = "{}", timeout: float = 2.0) -> Answer:
+        identity = RequestIdentity(id=time.monotonic_ns(), api_id=api)
+        header = RequestHeader(identity, RequestLease(0), RequestPolicy(0, False))
+        with self._came:
+            self._answers.clear()
+            self._requests.send(Request(header, parameter, []))
+            if not self._came.wait_for(lambda: identity.id in self._answers, timeout):
+                raise ServiceError(f"no answer from the robot's {self.service} service (call {api})")
+            return self._answers[identity.id]
+
+    def wait(self, seconds: float) -> bool:
+        """Until somebody listens to our requests."""
+        until = time.monotonic() + seconds
+        while not self._requests.readers and time.monotonic() < until:
+            time.sleep(0.02)
+        return self._requests.readers > 0
+
+    def close(self) -> None:
+        self._responses.close()
+
+
+class Server:
+    """Answers requests with `handle(api, parameter)`."""
+
+    def __init__(self, participant: DomainParticipant, service: str, handle: Callable[[int, str], Answer]) -> None:
+        self._handle = handle
+        self._responses = Publication(participant, f"rt/api/{service}/response", Response)
+        self._requests = Subscription(participant, f"rt/api/{service}/request", Request, self._received)
+
+    def _received(self, request: Any) -> None:
+        code, data = self._handle(request.header.identity.api_id, request.parameter)
+        if not request.header.policy.noreply:
+            header = ResponseHeader(request.header.identity, ResponseStatus(code))
+            self._responses.send(Response(header, data, []))
+
+    def close(self) -> None:
+        self._requests.close()
+
+
+def active_mode(switcher: Client) -> str:
+    """The name of the motion service that holds the motors; empty when nobody does."""
+    code, data = switcher.call(CHECK_MODE)
+    if code != 0:
+        raise ServiceError(f"the robot's motion switcher answered with error {code}")
+    return str(json.loads(data).get("name") or "")
+
+
+def release_motors(switcher: Client, sport: Client, *, settle: float = 2.5, attempts: int = 5) -> list[str]:
+    """Lay the robot down and switch its own motion service off. Returns the names that were released.
+
+    While that service runs it sends commands of its own, and the motors would hear two masters.
+    """
+    released = []
+    for _ in range(attempts):
+        name = active_mode(switcher)
+        if not name:
+            return released
+        lay_down(sport, settle)
+        switcher.call(RELEASE_MODE)
+        released.append(name)
+    raise ServiceError(f"the robot did not release its motion service ({released[-1]})")
+
+
+def lay_down(sport: Client, settle: float) -> None:
+    """Released while it stands, the robot would drop."""
+    code, _ = sport.call(STAND_DOWN)
+    if code != 0:
+        raise ServiceError(f"the robot refused to lie down (error {code})")
+    time.sleep(settle)

@@ -1,0 +1,80 @@
+"""A STUB, not a policy: an open trot towards the next keyframe, so that the deployment can be tested without one.
+
+It knows nothing of roll, pitch, posture or jumps, and is never used unless a self-test or a test asks for it.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.player import RobotState
+from keystride.deploy.safety import Gains, uniform
+from keystride.keyframes.goals import CONTROL_DT, Goals, used
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints, joints_from_feet
+
+STIFFNESS, DAMPING = 120.0, 3.0  # stiffer than a policy: nothing here makes up for sagging
+PERIOD = 0.4  # s
+STRIDE = 1.8  # of a step without slip and lag
+SWING_HEIGHT = 0.07  # m
+TOP_SPEED = 0.5  # m/s
+TOP_TURN = 0.8  # rad/s
+PHASES = np.array([0.0, 0.5, 0.5, 0.0])  # diagonal pairs
+
+
+class TrotStub:
+    """Stands when it is there, or when there is nothing to do."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.gains: Gains = uniform(STIFFNESS, DAMPING)
+        self._home = feet_from_joints(robot, robot.stance)  # (4, 3) base
+
+    def reset(self) -> None:
+        pass
+
+    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+        velocity, turn = self._wish(state, goals, step)  # (2,) base, rad/s
+        moving = np.linalg.norm(velocity) > 0.02 or abs(turn) > 0.05
+        feet = self._feet(state, velocity, turn, step * CONTROL_DT) if moving else self._home
+        return joints_from_feet(self.robot, feet)[0]
+
+    def _wish(self, state: RobotState, goals: Goals, step: int) -> tuple[Floats, float]:
+        due = np.where(used(goals)[0], goals.step[0], -100)  # (K,)
+        if step > due.max() + 25:
+            return np.zeros(2), 0.0
+        row = int(np.argmin(np.where(due > step, due, due.max())))
+        left = max((goals.step[0, row] - step) * CONTROL_DT, 0.4)  # s
+        yaw = float(geometry.yaw_of(state.base.orientation))
+        offset = geometry.rotate_yaw(np.asarray(-yaw), (goals.position[0, row] - state.base.position)[:2])
+        heading = float(goals.angles[0, row, 2]) if goals.presence[0, row, 3] else 0.0
+        velocity = offset / left * goals.presence[0, row, 0]
+        speed = float(np.linalg.norm(velocity))
+        turn = float(geometry.wrap(np.asarray(heading - yaw))) / left
+        return velocity * min(1.0, TOP_SPEED / max(speed, 1e-6)), float(np.clip(turn, -TOP_TURN, TOP_TURN))
+
+    def _feet(self, state: RobotState, velocity: Floats, turn: float, t: float) -> Floats:
+        """(4, 3) base: feet on the ground move back, the others swing forward over it."""
+        phase = (t / PERIOD + PHASES) % 1.0  # (4,) first half on the ground
+        stance = phase < 0.5
+        along = np.where(stance, 0.5 - 2 * phase, 2 * phase - 1.5)  # (4,) half a step forward to half a step back
+        speed = np.zeros((4, 2)) + velocity + turn * np.stack([-self._home[:, 1], self._home[:, 0]], axis=-1)
+        feet = self._home.copy()
+        feet[:, :2] += along[:, None] * STRIDE * speed * PERIOD / 2
+        feet[:, :2] += 0.08 * (state.base.linear_velocity[:2] - velocity) * ~stance[:, None]  # catch what it drifts
+        feet[:, 2] += np.where(stance, 0.0, SWING_HEIGHT * np.sin(2 * np.pi * (phase - 0.5)))
+        return feet
+
+
+class SlowStub(TrotStub):
+    """Takes longer for each step than a control step is, once it walks."""
+
+    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+        if step > 50:
+            time.sleep(0.15)
+        return super().step(state, goals, step)
+
+
+STUBS: dict[str, Callable[[Robot], TrotStub]] = {"STUB-TROT": TrotStub, "STUB-SLOW": SlowStub}
