@@ -30,7 +30,7 @@ class EpisodeSampler:
 
     def __init__(self, robot: Robot, library: Library, config: TaskConfig) -> None:
         self.robot, self.library, self.config = robot, library, config
-        self.calm = _calm_frames(library, ahead=config.ranges.interval_steps[0])
+        self.calm = _calm_frames(library, ahead=config.ranges.interval_steps[1])
 
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
         reference = random.random(count) < self.config.reference_start

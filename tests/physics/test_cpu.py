@@ -1,0 +1,145 @@
+"""Laws of the batched simulator."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import Randomization, State, standing_start
+from keystride.robot.go2 import GO2
+from keystride.robot.kinematics import standing_height
+
+HEIGHT = float(standing_height(GO2, GO2.stance))
+CALM = Randomization(friction=(0.8, 0.8), stiffness=(1, 1), damping=(1, 1), lag_steps=(0, 0), push_interval=(10**6, 10**6 + 1))
+
+
+def simulator(count: int = 4, *, randomization: Randomization | None = None, seed: int = 0, threads: int = 1) -> CpuSimulator:
+    made = CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=threads)
+    made.reset(np.arange(count), standing_start(count, HEIGHT, GO2.stance))
+    return made
+
+
+def wiggle(made: CpuSimulator, steps: int, seed: int = 1) -> State:
+    random = np.random.default_rng(seed)
+    state = made.state()
+    for _ in range(steps):
+        state = made.advance(GO2.stance + 0.2 * random.normal(size=(made.environments, 12)))
+    return state
+
+
+def same(a: State, b: State) -> bool:
+    return all(np.array_equal(getattr(a, field.name), getattr(b, field.name)) for field in fields(State))
+
+
+def lagging(steps: int) -> Randomization:
+    return Randomization((0.8, 0.8), (1, 1), (1, 1), (steps, steps), push_interval=(10**6, 10**6 + 1))
+
+
+def test_threads_do_not_change_a_single_bit():
+    one = simulator(32, randomization=Randomization(push_interval=(5, 10)), threads=1)
+    two = simulator(32, randomization=Randomization(push_interval=(5, 10)), threads=2)
+    assert same(wiggle(one, 40), wiggle(two, 40))
+
+
+def test_another_seed_is_another_world():
+    one, two = (simulator(8, randomization=Randomization(), seed=seed) for seed in (0, 1))
+    assert not same(wiggle(one, 10), wiggle(two, 10))
+
+
+def test_without_randomization_all_environments_are_equal():
+    made = simulator(5)
+    state = made.advance(np.tile(GO2.stance + 0.1, (5, 1)))
+    assert np.array_equal(state.position, np.tile(state.position[0], (5, 1)))
+
+
+def test_randomization_at_its_nominal_values_is_no_randomization():
+    assert np.allclose(wiggle(simulator(), 30).position, wiggle(simulator(randomization=CALM), 30).position, atol=1e-12)
+
+
+def test_variations_lie_in_the_papers_ranges():
+    varied = simulator(400, randomization=Randomization()).snapshot()
+    friction, gain, delay = (np.asarray(varied[f"varied.{n}"]) for n in ("geom_friction", "actuator_gainprm", "actuator_delay"))
+    assert 0.25 <= friction[..., 0].min() < 0.3
+    assert 1.7 < friction[..., 0].max() <= 1.75
+    assert 0.9 * GO2.stiffness <= gain[..., 0].min()
+    assert gain[..., 0].max() <= 1.1 * GO2.stiffness
+    assert set(np.ceil(np.unique(delay) / 0.005).astype(int)) == set(range(7))
+
+
+def test_a_target_takes_effect_after_the_lag():
+    """A lag of four physics steps is one control step: what is asked now happens in the next one."""
+    lagged, prompt = simulator(1, randomization=lagging(4)), simulator(1, randomization=lagging(0))
+    asked, hold = GO2.stance[None] + 0.2, GO2.stance[None]
+    held = prompt.advance(hold)
+    assert np.allclose(lagged.advance(asked).joint_angles, held.joint_angles, atol=1e-12)
+    assert np.allclose(lagged.advance(asked).joint_angles, prompt.advance(asked).joint_angles, atol=1e-12)
+
+
+def test_a_reset_fills_the_motors_history():
+    """Holding the start's joint angles is the same with and without lag; zeros in the history would kick."""
+    lagged, prompt = simulator(1, randomization=lagging(6)), simulator(1, randomization=lagging(0))
+    for _ in range(3):
+        a, b = lagged.advance(GO2.stance[None]), prompt.advance(GO2.stance[None])
+    assert np.allclose(a.joint_angles, b.joint_angles, atol=1e-12)
+
+
+def test_torques_saturate_at_the_motors_limits():
+    state = simulator(1).advance(GO2.stance[None] + np.tile([1.0, -2.0, 3.0], 4))
+    assert (np.abs(state.torque) <= GO2.torque_limit + 1e-9).all()
+    assert np.isclose(np.abs(state.torque), GO2.torque_limit).any()
+
+
+def test_a_reset_touches_only_its_environments():
+    one, two = simulator(6), simulator(6)
+    wiggle(one, 20)
+    wiggle(two, 20)
+    two.reset(np.array([1, 4]), standing_start(2, 0.5, GO2.stance))
+    others = [0, 2, 3, 5]
+    assert np.array_equal(one.state().position[others], two.state().position[others])
+    assert np.allclose(two.state().position[[1, 4]], [0, 0, 0.5])
+    assert np.array_equal(wiggle(one, 20, seed=2).position[others], wiggle(two, 20, seed=2).position[others])
+
+
+def test_a_broken_state_is_seen_counted_and_does_not_spread():
+    whole, broken = simulator(3), simulator(3)
+    broken.push(np.array([1]), np.full((1, 3), np.nan), np.zeros((1, 3)))
+    a, b = wiggle(whole, 5), wiggle(broken, 5)
+    assert b.diverged.tolist() == [False, True, False]
+    assert broken.divergences == 5
+    assert np.array_equal(a.position[[0, 2]], b.position[[0, 2]])
+    broken.reset(np.array([1]), standing_start(1, HEIGHT, GO2.stance))
+    assert not wiggle(broken, 5).diverged.any()
+
+
+def test_restore_continues_bit_for_bit():
+    first = simulator(8, randomization=Randomization(push_interval=(3, 6)))
+    wiggle(first, 10)
+    second = simulator(8, randomization=Randomization(push_interval=(3, 6)), seed=99)
+    second.restore(first.snapshot())
+    assert same(wiggle(first, 20), wiggle(second, 20))
+
+
+def test_a_push_adds_to_the_velocity():
+    made = simulator(2)
+    before = made.state()
+    made.push(np.array([1]), np.array([[0.5, 0.0, 0.0]]), np.array([[0.0, 0.0, 0.3]]))
+    after = made.state()
+    assert np.allclose(after.linear_velocity - before.linear_velocity, [[0, 0, 0], [0.5, 0, 0]])
+    assert np.allclose(after.angular_velocity - before.angular_velocity, [[0, 0, 0], [0, 0, 0.3]])
+
+
+def test_velocity_in_the_base_frame_and_feet_in_the_world():
+    """Facing left (yaw 90 degrees) and moving along world y is moving forwards."""
+    start = standing_start(1, HEIGHT, GO2.stance)
+    turned = np.array([[np.sqrt(0.5), 0, 0, np.sqrt(0.5)]])
+    made = CpuSimulator(GO2, 1, threads=1)
+    made.reset(np.arange(1), type(start)(start.position, turned, np.array([[0.0, 1.0, 0.0]]), *_rest(start)))
+    state = made.state()
+    assert np.allclose(state.base_velocity, [[1.0, 0.0, 0.0]])
+    assert state.feet_in_world[0, :, 2] == pytest.approx(GO2.foot_radius, abs=1e-9)
+    assert state.feet_in_world[0, 0, 0] < 0  # the front left foot is now on the world's -x side
+
+
+def _rest(start):  # noqa: ANN001, ANN202
+    return start.angular_velocity, start.joint_angles, start.joint_velocities

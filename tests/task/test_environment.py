@@ -1,0 +1,177 @@
+"""The environment's contract with the learner."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from keystride.keyframes.goals import used
+from keystride.motion.library import Library
+from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import Randomization
+from keystride.robot.go2 import GO2
+from keystride.task.config import KeyframeRanges, TaskConfig
+from keystride.task.environment import KeyframeEnvironment, Observation, joint_targets
+from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
+
+
+def make(library: Library, count: int = 16, seed: int = 0, **settings) -> KeyframeEnvironment:  # noqa: ANN003
+    config = TaskConfig(**settings)
+    randomization = Randomization() if config.randomize else None
+    return KeyframeEnvironment(GO2, CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=1), library, config, seed=seed)
+
+
+def noise(count: int, seed: int) -> np.ndarray:
+    return (0.3 * np.random.default_rng(seed).normal(size=(count, 12))).astype(np.float32)
+
+
+def test_shapes(library):
+    seen = make(library).observe()
+    assert (seen.state.shape, seen.goals.shape, seen.visible.shape) == ((16, 46), (16, 5, 24), (16, 5))
+    assert seen.state.dtype == np.float32
+
+
+@pytest.mark.parametrize("randomize", [False, True])
+def test_one_seed_one_history(library, randomize):
+    one, two = (make(library, goals="any", randomize=randomize) for _ in range(2))
+    for t in range(60):
+        a, b = one.step(noise(16, t)), two.step(noise(16, t))
+    assert np.array_equal(a.observation.state, b.observation.state)
+    assert np.array_equal(a.observation.goals, b.observation.goals)
+    assert np.array_equal(a.rewards["regularization"], b.rewards["regularization"])
+
+
+def test_restore_continues_bit_for_bit(library):
+    one, two = make(library, goals="any", randomize=True), make(library, seed=5, goals="any", randomize=True)
+    for t in range(30):
+        one.step(noise(16, t))
+    two.restore(one.snapshot())
+    for t in range(60):
+        a, b = one.step(noise(16, t)), two.step(noise(16, t))
+        assert np.array_equal(a.observation.goals, b.observation.goals)
+        assert np.array_equal(a.transition, b.transition)
+
+
+def test_goal_reward_comes_on_the_keyframes_step_alone(library):
+    """With kernels as wide as the world every keyframe is met: the reward is one on its step, zero on all others."""
+    environment = make(library, count=32, reference_start=0.0, ranges=KeyframeRanges(random_share=(1.0, 1.0)))
+    environment._reached[:] = 1e9
+    environment.config = replace(environment.config, goal_widths=replace(environment.config.goal_widths, start=1e9))
+    environment._end[:] = 10**6
+    goals, start = environment._goals, environment._now.copy()
+    due = np.where(used(goals), goals.step, -1)
+    for t in range(1, 120):
+        reward = environment.step(np.zeros((32, 12), dtype=np.float32)).rewards["goal"]
+        assert reward == pytest.approx((due == (start + t)[:, None]).any(axis=1).astype(float), abs=1e-5)
+
+
+def test_episodes_end_one_second_after_the_last_keyframe(library):
+    environment = make(library, count=32, reference_start=0.0, ranges=KeyframeRanges(count=(1, 1)))
+    environment._end = environment._goals.step[:, 0] + 50
+    last = environment._goals.step[:, 0].copy()
+    ended = np.zeros(32, dtype=int)
+    for t in range(1, 101):
+        step = environment.step(np.zeros((32, 12), dtype=np.float32))
+        ended[(ended == 0) & step.truncated] = t
+        assert not step.terminated.any()
+    assert np.array_equal(ended, last + 50)
+
+
+def test_a_truncated_episode_reports_where_it_arrived(library):
+    environment = make(library, count=8, reference_start=0.0)
+    environment._end[:] = 1
+    step = environment.step(np.zeros((8, 12), dtype=np.float32))
+    assert step.truncated.all()
+    assert step.arrived.state.shape == (8, 46)
+    assert not np.array_equal(step.arrived.goals, step.observation.goals)  # a new episode has new goals
+
+
+def test_falling_terminates(library):
+    environment = make(library, count=4, reference_start=0.0, ranges=KeyframeRanges(count=(5, 5), random_share=(1, 1)))
+    environment._end[:] = 10**6
+    tuck = np.tile([0.0, 6.0, -6.0], 4).astype(np.float32)[None].repeat(4, axis=0)  # legs folded up under the trunk
+    assert any(environment.step(tuck).terminated.any() for _ in range(100))
+
+
+def test_a_diverged_robot_is_restarted_and_the_rest_goes_on(library):
+    environment = make(library, count=4)
+    environment.physics.push(np.array([2]), np.full((1, 3), np.nan), np.zeros((1, 3)))
+    step = environment.step(np.zeros((4, 12), dtype=np.float32))
+    assert step.terminated.tolist()[2]
+    assert np.isfinite(step.observation.state).all()
+    assert np.isfinite(step.transition).all()
+    assert np.isfinite(environment.step(np.zeros((4, 12), dtype=np.float32)).observation.state).all()
+
+
+def test_joint_limits_terminate_only_when_asked(library):
+    reach = np.zeros((8, 12), dtype=np.float32)
+    reach[:, 0::3] = 5.0  # hips spread as far as they go
+    outcomes = []
+    for strict in (False, True):
+        environment = make(library, count=8, reference_start=0.0, end_at_joint_limits=strict)
+        environment._end[:] = 10**6
+        outcomes.append(sum(environment.step(reach).terminated.sum() for _ in range(20)))
+    assert outcomes[1] > outcomes[0]
+
+
+def test_the_baseline_sees_the_next_keyframe_only(library):
+    environment = make(library, count=64, see="next", ranges=KeyframeRanges(count=(5, 5), random_share=(1, 1)))
+    for t in range(60):
+        seen = environment.step(noise(64, t)).observation
+        assert seen.visible.sum(axis=1).max() <= 1
+        waiting = seen.goals[..., 18][seen.visible]
+        assert (waiting >= 0).all()
+
+
+def test_actions_are_targets_around_the_stance_within_limits():
+    assert np.allclose(joint_targets(GO2, np.zeros((1, 12))), GO2.stance)
+    assert np.allclose(joint_targets(GO2, np.full((1, 12), 0.2)), GO2.stance + 0.2 * GO2.action_scale)
+    assert (joint_targets(GO2, np.full((1, 12), 99.0)) == GO2.upper).all()
+
+
+def test_the_random_share_grows_with_the_steps(library):
+    environment = make(library, ranges=KeyframeRanges(random_share=(0.0, 0.6), random_ramp=1000))
+    shares = [environment.progress(steps, {})["random_share"] for steps in (0, 500, 1000, 5000)]
+    assert shares == pytest.approx([0.0, 0.3, 0.6, 0.6])
+
+
+def test_a_mirrored_world_looks_mirrored(library):
+    """Mirror robot and goals: the observation is the mirrored observation, in the learner's signed orders."""
+    environment = make(library, count=16, goals="pose", reference_start=1.0)
+    seen = environment.step(noise(16, 0)).observation
+    mirror_world(environment)
+    mirrored = environment.observe()
+    assert np.allclose(mirrored.state, swapped(seen.state, state_mirror(GO2)), atol=1e-5)
+    assert np.allclose(mirrored.goals, swapped(seen.goals, goal_mirror(GO2)), atol=1e-5)
+
+
+def test_mirroring_twice_is_nothing():
+    for mirror, size in ((state_mirror, 46), (goal_mirror, 24), (action_mirror, 12)):
+        values = np.random.default_rng(0).normal(size=(3, size))
+        assert np.allclose(swapped(swapped(values, mirror(GO2)), mirror(GO2)), values)
+
+
+def swapped(values: np.ndarray, signed_order: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    order, sign = signed_order
+    return values[..., order] * sign
+
+
+def mirror_world(environment: KeyframeEnvironment) -> None:
+    """Reflect the robot's state and its goals in the world's x-z plane."""
+    flip, turn, quaternion = np.array([1, -1, 1.0]), np.array([-1, 1, -1.0]), np.array([1, -1, 1, -1.0])
+    state, goals = environment._state, environment._goals
+    environment._state = replace(
+        state,
+        position=state.position * flip,
+        orientation=state.orientation * quaternion,
+        linear_velocity=state.linear_velocity * flip,
+        angular_velocity=state.angular_velocity * turn,
+        joint_angles=GO2.mirror_joints(state.joint_angles),
+        joint_velocities=GO2.mirror_joints(state.joint_velocities),
+    )
+    environment._goals = replace(
+        goals, position=goals.position * flip, angles=goals.angles * turn, posture=GO2.mirror_joints(goals.posture)
+    )
+    environment._action = GO2.mirror_joints(environment._action)
+
+

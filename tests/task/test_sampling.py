@@ -1,0 +1,95 @@
+"""Keyframes that an episode asks for."""
+
+import numpy as np
+import pytest
+
+from keystride import geometry
+from keystride.keyframes.goals import COMPONENTS, goal_errors, used
+from keystride.motion.library import Library
+from keystride.robot.go2 import GO2
+from keystride.task.config import KeyframeRanges, TaskConfig
+from keystride.task.sampling import EpisodeSampler, Episodes
+
+
+def draw(library: Library, count: int = 400, share: float = 0.0, seed: int = 0, **settings) -> Episodes:  # noqa: ANN003
+    return EpisodeSampler(GO2, library, TaskConfig(**settings)).draw(np.random.default_rng(seed), count, share)
+
+
+def test_a_robot_that_moves_like_the_clip_meets_dataset_keyframes(library):
+    """From the frame it starts in, the clip's own motion has no error at the keyframe's time."""
+    episodes = draw(library, goals="pose", reference_start=1.0)
+    goals, start = episodes.goals, episodes.start
+    asked = used(goals)
+    assert asked[:, 0].all()
+    speed = np.linalg.norm(start.linear_velocity, axis=1)
+    straight = np.isclose(speed, 1.4)  # constant velocity: where the robot gets is start + velocity x time
+    reached = start.position[:, None] + start.linear_velocity[:, None] * goals.step[..., None] * 0.02
+    error = np.linalg.norm((reached - goals.position)[..., :2], axis=-1)
+    assert straight.sum() > 20
+    assert error[straight][asked[straight]] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_dataset_keyframes_turn_with_the_robot(library):
+    """Seen from the robot, the goals of an arc lie on its side of the arc, whichever way the episode faces."""
+    episodes = draw(library, goals="pose", reference_start=1.0)
+    start = episodes.start
+    error = goal_errors(episodes.goals, start.position, start.orientation, start.joint_angles)
+    turning = np.abs(start.angular_velocity[:, 2]) > 0.5
+    side = np.sign(start.angular_velocity[turning, 2])
+    assert (np.sign(error[turning, 0, 1]) == side).all()
+    assert np.allclose(error[turning, 0, 5], 0.6 * side * episodes.goals.step[turning, 0] * 0.02, atol=1e-6)
+
+
+def test_intervals_counts_and_steps_lie_in_the_papers_ranges(library):
+    goals = draw(library, share=1.0).goals
+    intervals = np.diff(goals.step, axis=1, prepend=0)
+    assert intervals.min() == 25
+    assert intervals.max() == 50
+    assert set(used(goals).sum(axis=1)) == {1, 2, 3, 4, 5}
+
+
+def test_random_keyframes_keep_the_papers_radius_and_turn(library):
+    episodes = draw(library, share=1.0, goals="pose", ranges=KeyframeRanges(count=(5, 5)))
+    goals = episodes.goals
+    places = np.concatenate([episodes.start.position[:, None, :2], goals.position[..., :2]], axis=1)
+    yaws = np.concatenate([geometry.yaw_of(episodes.start.orientation)[:, None], goals.angles[..., 2]], axis=1)
+    strides = np.diff(places, axis=1)
+    radius = np.linalg.norm(strides, axis=-1)
+    direction = geometry.wrap(np.arctan2(strides[..., 1], strides[..., 0]) - yaws[:, :-1])
+    turn = geometry.wrap(np.diff(yaws, axis=1))
+    assert 0.5 <= radius.min() < 0.51
+    assert 0.99 < radius.max() <= 1.0
+    for angle in (direction, turn):
+        assert 1.0 < np.abs(angle).max() <= np.pi / 3 + 1e-9
+
+
+def test_default_starts_stand_still(library):
+    start = draw(library, reference_start=0.0).start
+    assert np.allclose(start.joint_angles, GO2.stance)
+    assert np.allclose(start.linear_velocity, 0.0)
+
+
+def test_the_share_of_reference_starts(library):
+    start = draw(library, count=4000).start
+    standing = (start.joint_angles == GO2.stance).all(axis=1).mean()
+    assert standing == pytest.approx(0.2, abs=0.03)
+
+
+@pytest.mark.parametrize(("goals", "bits"), [("position", (1, 0, 0, 0, 0)), ("pose", (1, 1, 1, 1, 1))])
+def test_fixed_subsets(library, goals, bits):
+    drawn = draw(library, goals=goals).goals
+    assert (drawn.presence[used(drawn)] == np.array(bits, dtype=bool)).all()
+
+
+def test_any_subset_comes_up_and_absent_components_are_zero(library):
+    goals = draw(library, count=3000, goals="any").goals
+    first = goals.presence[:, 0]
+    assert len({tuple(row) for row in first}) == 2 ** len(COMPONENTS) - 1
+    assert (goals.posture[~goals.presence[..., 4]] == 0).all()
+    assert (goals.position[~goals.presence[..., 0]] == 0).all()
+
+
+def test_the_same_seed_draws_the_same(library):
+    one, two = draw(library, seed=3, share=0.5), draw(library, seed=3, share=0.5)
+    assert np.array_equal(one.goals.position, two.goals.position)
+    assert np.array_equal(one.start.orientation, two.start.orientation)
