@@ -39,7 +39,7 @@ def keyframes(draw: st.DrawFn, step: int, scale: float) -> Keyframe:
 
 @st.composite
 def scripts(draw: st.DrawFn) -> Script:
-    steps = sorted(draw(st.sets(st.integers(1, 2000), min_size=1, max_size=6)))
+    steps = sorted(draw(st.sets(st.integers(1, 2000), min_size=1, max_size=4)))
     unit = draw(st.sampled_from(get_args(Unit)))
     scale = degrees(1.0) if unit == "degrees" else 1.0
     return Script(angles=unit, keyframes=tuple(draw(keyframes(step, scale)) for step in steps))

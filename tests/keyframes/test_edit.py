@@ -27,11 +27,13 @@ def assert_same_goals(found: Goals, expected: Goals):
 
 
 @given(script=..., later=seconds)
+@settings(max_examples=20)
 def test_shifting_there_and_back_changes_nothing(script: Script, later: float):
     assert shift(shift(script, later), -later) == script
 
 
 @given(script=..., later=seconds)
+@settings(max_examples=20)
 def test_shifting_moves_every_step_by_the_same(script: Script, later: float):
     moved, before = resolve(shift(script, later)), resolve(script)
     np.testing.assert_array_equal(moved.step - before.step, round(later / 0.02))
@@ -43,11 +45,13 @@ def test_no_keyframe_is_shifted_before_the_start():
 
 
 @given(script=...)
+@settings(max_examples=20)
 def test_mirroring_twice_changes_nothing(script: Script):
     assert mirror(mirror(script)) == script
 
 
 @given(script=...)
+@settings(max_examples=20)
 def test_mirrored_goals_are_the_mirror_image_of_the_goals(script: Script):
     goals, image = resolve(script), resolve(mirror(script))
     np.testing.assert_allclose(image.position, goals.position * geometry.MIRROR_VECTOR, atol=1e-9)
@@ -62,7 +66,7 @@ def test_every_posture_name_has_the_name_of_its_mirror_image():
 
 
 @given(first=..., second=...)
-@settings(max_examples=50)
+@settings(max_examples=20)
 def test_the_second_script_is_played_from_where_the_first_one_ends(first: Script, second: Script):
     joined, before, after = resolve(concatenate(first, second)), resolve(first), resolve(second)
     end = spots(first)[-1]
@@ -74,7 +78,7 @@ def test_the_second_script_is_played_from_where_the_first_one_ends(first: Script
 
 
 @given(one=..., two=..., three=...)
-@settings(max_examples=30)
+@settings(max_examples=10)
 def test_joining_is_associative(one: Script, two: Script, three: Script):
     left, right = concatenate(concatenate(one, two), three), concatenate(one, concatenate(two, three))
     assert_same_goals(resolve(left), resolve(right))
@@ -96,6 +100,7 @@ def test_a_script_that_starts_at_once_needs_a_gap():
 
 
 @given(script=...)
+@settings(max_examples=20)
 def test_units_change_the_figures_and_not_the_goals(script: Script):
     other = in_unit(script, "radians" if script.angles == "degrees" else "degrees")
     assert other.angles != script.angles

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from keystride.keyframes.feasibility import demands, lowest_foot, warnings
 from keystride.keyframes.postures import POSTURES
@@ -74,6 +74,7 @@ def test_every_named_posture_is_within_reach_at_its_own_height():
 
 
 @given(asked=...)
+@settings(max_examples=25)
 def test_every_script_can_be_judged(asked: Script):
     assert len(demands(asked)) == len(asked.keyframes)
     assert all(0 <= warning.row < len(asked.keyframes) for warning in warnings(asked))

@@ -1,8 +1,10 @@
 """Scripts to files and back."""
 
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,20 +18,23 @@ from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @given(script=...)
+@settings(max_examples=30)
 def test_yaml_and_back(script: Script):
     assert parse_script(format_script(script)) == script
 
 
 @given(script=...)
+@settings(max_examples=30)
 def test_json_and_back(script: Script):
     assert parse_script(format_script(script, json=True), json=True) == script
 
 
 @given(script=...)
-@settings(max_examples=25)
+@settings(max_examples=30)
 def test_json_is_read_as_yaml_too(script: Script):
     assert parse_script(format_script(script, json=True)) == script
 
@@ -55,6 +60,7 @@ def test_random_text_is_a_script_error(text: str, as_json: bool):
 
 
 @given(script=..., at=st.integers(0, 10_000), junk=st.binary(min_size=1, max_size=4))
+@settings(max_examples=30)
 def test_a_damaged_file_is_a_script_or_a_script_error(script: Script, at: int, junk: bytes):
     content = format_script(script).encode()
     at %= len(content)
@@ -112,3 +118,31 @@ def test_the_course_has_ten_keyframes_of_several_kinds():
     keyframes = load_script(EXAMPLES / "course.yaml").keyframes
     assert len(keyframes) == 10
     assert len({tuple(frozenset(plain(Script(keyframes=(one,)))["keyframes"][0])) for one in keyframes}) > 4
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / "keyframes.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_what_the_manual_shows_is_sound_and_within_reach(text: str):
+    assert warnings(parse_script(text)) == []
+
+
+def test_the_manual_lists_every_posture():
+    assert {name for name in POSTURES if f"`{name}`" in (DOCS / "keyframes.md").read_text()} == set(POSTURES)
+
+
+def test_the_json_of_the_manual_is_sound():
+    (text,) = blocks("json")
+    assert parse_script(text, json=True).keyframes[0].label == "ahead"
+
+
+def test_the_python_of_the_manual_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    (text,) = blocks("python")
+    found: dict[str, Any] = {}
+    exec(text, found)
+    assert found["active"].step.shape == (4096, 5)
+    assert len(load_script(tmp_path / "both.json").keyframes) == 3

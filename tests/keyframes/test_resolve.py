@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keystride.keyframes.goals import VISIBLE_STEPS_AFTER, Goals, empty_goals, used, visible
@@ -73,6 +73,7 @@ def test_many_scripts_are_padded_with_unused_rows():
 
 
 @given(script=...)
+@settings(max_examples=25)
 def test_absent_components_hold_zeros_wherever_the_robot_starts(script: Script):
     goals = script_goals(script, np.array([[3.0, 4.0]]), np.array([1.0]))
     assert not goals.position[~goals.presence[..., 0]].any()
@@ -82,6 +83,7 @@ def test_absent_components_hold_zeros_wherever_the_robot_starts(script: Script):
 
 
 @given(script=...)
+@settings(max_examples=25)
 def test_the_last_spot_is_the_last_position_and_yaw(script: Script):
     goals, end = resolve(script), spots(script)[-1]
     placed = goals.position[0][goals.presence[0, :, 0]]
