@@ -130,8 +130,17 @@ FOOTINGS = {
         rear_left=(0.05, -0.06, 0.0),
         rear_right=(0.05, -0.06, 0.0),
     ),
+    "sit_paw_up": Footing(
+        height=0.25,
+        pitch=-36.0,
+        front_left=(-0.02, -0.05, 0.0),
+        front_right=(0.15, -0.05, 0.2),
+        rear_left=(0.06, -0.03, 0.0),
+        rear_right=(0.06, -0.07, 0.0),
+    ),
     "lean_left": Footing(height=0.3, roll=-15.0),
     "look_up": Footing(height=0.29, pitch=-18.0),
+    "look_down": Footing(height=0.3, pitch=16.0),
     "leap": Footing(
         height=0.45,
         pitch=-8.0,
@@ -151,7 +160,11 @@ FOOTINGS = {
     ),
 }
 
-MIRRORED = {"paw_up": "paw_up_left", "lean_left": "lean_right"}  # all others are their own mirror images
+MIRRORED = {
+    "paw_up": "paw_up_left",
+    "sit_paw_up": "sit_paw_up_left",
+    "lean_left": "lean_right",
+}  # all others are their own mirror images
 
 POSTURES: dict[str, Posture] = {"stand": stand(), **{name: solve(footing) for name, footing in FOOTINGS.items()}}
 POSTURES |= {image: mirror(POSTURES[name]) for name, image in MIRRORED.items()}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keystride.motion.authored.easing import bump, cubic, keyed, minimum_jerk, quintic, ramps, smooth, soft_limit
+from keystride.motion.authored.easing import bump, cubic, minimum_jerk, quintic, ramps, smooth, soft_limit
 
 
 @pytest.mark.parametrize("ease", [minimum_jerk, smooth])
@@ -12,16 +12,6 @@ def test_easing_goes_from_rest_to_rest(ease):
 
 def test_bump_peaks_half_way():
     assert bump(np.array([0.0, 0.5, 1.0])) == pytest.approx([0, 1, 0])
-
-
-def test_keyed_meets_its_keys_and_rests_there():
-    times, values = np.array([0.0, 1.0, 3.0]), np.array([[0.0, 5.0], [2.0, 4.0], [-1.0, 4.0]])
-    near = np.array([1e-4, 1.0 - 1e-4, 1.0 + 1e-4, 3.0, 9.0])
-    assert keyed(times, values, near) == pytest.approx(values[[0, 1, 1, 2, 2]], abs=1e-9)
-
-
-def test_keyed_is_half_way_in_the_middle():
-    assert keyed(np.array([2.0, 4.0]), np.array([1.0, 7.0]), np.array([3.0])) == pytest.approx([4.0])
 
 
 def test_ramps_add_up_where_they_overlap():

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
-from keystride.keyframes.postures import POSTURES, Footing, Posture, posture, solve
+import numpy as np
+
+from keystride.keyframes.postures import Footing, Posture, posture, solve
 from keystride.motion.authored.acts import Key, perform_act
-from keystride.motion.authored.gaits import CANTER, PACE, TROT, WALK
+from keystride.motion.authored.gaits import CANTER, PACE, TROT, WALK, Gait
 from keystride.motion.authored.jumps import Jump, perform_jump
 from keystride.motion.authored.locomotion import Passage, perform
 from keystride.motion.authored.performance import Performance, as_clip, join, stand
@@ -35,6 +37,22 @@ def _after(*parts: Director) -> Director:
     return lambda robot: join(*(direct(robot) for direct in parts))
 
 
+DASHES = ((1.0, 0.0), (1.3, 0.0), (0.9, 0.9), (1.1, -0.6), (-0.6, 0.0))  # m/s, rad/s
+
+
+def _wandering(gait: Gait, seed: int, passages: int, most: float) -> Director:
+    """Turns, side steps and changes of speed in an order that nobody designed, but always the same."""
+    random = np.random.default_rng(seed)
+    slow, fast = gait.speed[0], most
+    score = []
+    for _ in range(passages):
+        forward = random.uniform(slow, fast) * random.choice([1.0, 1.0, 1.0, 1.0, -0.5])
+        calm = 1.0 - 0.5 * abs(forward) / fast  # the faster, the straighter
+        sideways, turn = random.uniform(-0.25, 0.25) * calm, random.uniform(-1.2, 1.2) * calm
+        score.append(Passage(gait, random.uniform(1.2, 2.6), forward, sideways, turn, ramp=random.uniform(0.7, 1.1)))
+    return _going(*score)
+
+
 GAITS: dict[str, Director] = {
     "walk_slow": _going(Passage(WALK, 7.0, 0.25)),
     "walk": _going(Passage(WALK, 8.0, 0.5)),
@@ -59,12 +77,16 @@ GAITS: dict[str, Director] = {
     "trot_turn": _going(Passage(TROT, 5.0, turn=1.4)),
     "trot_arc": _going(Passage(TROT, 5.0, 0.9, turn=0.8), Passage(TROT, 5.0, 1.0, turn=-0.8)),
     "trot_arc_tight": _going(Passage(TROT, 6.0, 0.6, turn=1.3)),
+    "trot_dash": _after(*[_going(Passage(TROT, 1.2, speed, turn=turn, ramp=0.8)) for speed, turn in DASHES]),
     "trot_short": _after(*[_going(Passage(TROT, 1.4, speed, ramp=0.7)) for speed in (0.5, 0.8, 1.1)]),
     "pace": _going(Passage(PACE, 6.0, 0.7)),
     "pace_fast": _going(Passage(PACE, 5.0, 1.1, ramp=1.2)),
     "canter": _going(Passage(TROT, 1.5, 0.9), Passage(CANTER, 7.0, 1.4)),
     "canter_fast": _going(
         Passage(TROT, 2.0, 1.0), Passage(CANTER, 7.0, 1.9, ramp=1.2), Passage(TROT, 1.5, 0.9, ramp=1.2)
+    ),
+    "canter_ramp": _going(
+        Passage(TROT, 1.2, 0.9), Passage(CANTER, 3.0, 1.3), Passage(CANTER, 4.0, 2.0), Passage(CANTER, 3.0, 1.6)
     ),
     "canter_arc": _going(Passage(TROT, 1.5, 0.9), Passage(CANTER, 6.0, 1.4, turn=0.5)),
     "gaits_up_and_down": _going(
@@ -75,32 +97,22 @@ GAITS: dict[str, Director] = {
         Passage(WALK, 3.0, 0.5, ramp=1.0),
     ),
     "slalom": _going(*(Passage(TROT, 2.2, 0.9, turn=side * 1.0) for side in (1, -1, 1, -1, 1))),
-    "trot_turn_fast": _going(Passage(TROT, 4.0, turn=1.9)),
+    "walk_wander": _wandering(WALK, seed=1, passages=14, most=0.8),
+    "trot_wander": _wandering(TROT, seed=2, passages=20, most=1.2),
+    "trot_wander_fast": _wandering(TROT, seed=3, passages=20, most=1.6),
+    "trot_turn_fast": _going(Passage(TROT, 4.0, turn=1.7)),
     "spin": _going(Passage(WALK, 3.5, turn=2.2)),
     "spin_fast": _going(Passage(WALK, 4.0, turn=3.0)),
 }
 
 
-def _feet(front: tuple[float, float, float], rear: tuple[float, float, float], height: float, pitch: float) -> Posture:
-    """Left feet as given, right feet as in a mirror."""
-    flip = lambda spot: (spot[0], -spot[1], spot[2])  # noqa: E731
-    return solve(Footing(height, 0.0, pitch, front, flip(front), rear, flip(rear)))
+def _leaning(forward: float) -> Posture:
+    """The trunk over feet that are as far behind it, m."""
+    spot = (-forward, 0.0, 0.0)
+    return solve(Footing(0.3, 0.0, 80.0 * forward, spot, spot, spot, spot))
 
 
-LOOK_DOWN = solve(Footing(height=0.3, pitch=16.0))
-LEAN_FORWARD = _feet((-0.05, 0.0, 0.0), (-0.05, 0.0, 0.0), 0.3, 4.0)
-LEAN_BACK = _feet((0.05, 0.0, 0.0), (0.05, 0.0, 0.0), 0.3, -4.0)
 LOW = solve(Footing(height=0.22))
-SIT_PAW_UP = solve(
-    Footing(
-        height=0.25,
-        pitch=-36.0,
-        front_left=(-0.02, -0.05, 0.0),
-        front_right=(0.15, -0.05, 0.2),
-        rear_left=(0.06, -0.03, 0.0),
-        rear_right=(0.06, -0.07, 0.0),
-    )
-)
 
 ACTS: dict[str, Director] = {
     "stand": lambda robot: stand(robot, 4.0),
@@ -116,7 +128,7 @@ ACTS: dict[str, Director] = {
     "bow": _acting(Key(posture("bow"), 0.9, 1.2, "bow"), back=0.9),
     "bow_play": _acting(
         Key(posture("bow"), 0.7, 0.4, "bow"),
-        Key(LOOK_DOWN, 0.6, 0.0, "bow"),
+        Key(posture("look_down"), 0.6, 0.0, "bow"),
         Key(posture("bow"), 0.6, 0.8, "bow"),
         back=0.8,
     ),
@@ -125,7 +137,7 @@ ACTS: dict[str, Director] = {
     "paw_up_quick": _acting(Key(posture("paw_up"), 1.1, 0.8, "paw_up"), back=1.1),
     "sit_paw_up": _acting(
         Key(posture("sit"), 1.2, 0.6, "sit"),
-        Key(SIT_PAW_UP, 1.3, 1.5, "paw_up"),
+        Key(posture("sit_paw_up"), 1.3, 1.5, "paw_up"),
         Key(posture("sit"), 1.3, 0.6, "sit"),
         back=1.2,
     ),
@@ -133,15 +145,15 @@ ACTS: dict[str, Director] = {
     "squats": _acting(*(Key(pose, 0.7, 0.2, "crouch") for pose in (LOW, posture("tall"), LOW, posture("tall")))),
     "look_around": _acting(
         Key(posture("look_up"), 0.8, 0.8, "look"),
-        Key(LOOK_DOWN, 1.0, 0.8, "look"),
+        Key(posture("look_down"), 1.0, 0.8, "look"),
         Key(LOW, 0.8, 0.5, "look", yaw=0.3),
         Key(LOW, 1.0, 0.5, "look", yaw=-0.3),
     ),
     "sway": _acting(
-        Key(POSTURES["lean_left"], 0.8, 0.3, "sway"),
-        Key(POSTURES["lean_right"], 1.2, 0.3, "sway"),
-        Key(LEAN_FORWARD, 1.0, 0.3, "sway"),
-        Key(LEAN_BACK, 1.0, 0.3, "sway"),
+        Key(posture("lean_left"), 0.8, 0.3, "sway"),
+        Key(posture("lean_right"), 1.2, 0.3, "sway"),
+        Key(_leaning(0.05), 1.0, 0.3, "sway"),
+        Key(_leaning(-0.05), 1.0, 0.3, "sway"),
     ),
 }
 
@@ -173,8 +185,12 @@ EXAMPLES: dict[str, Director] = {
 }
 
 STORIES: dict[str, Director] = {
-    "walk_sit_walk": _after(GAITS["walk"], ACTS["sit"], GAITS["walk_turn"]),
-    "trot_jump_trot": _after(GAITS["trot_slow"], JUMPS["jump_forward"], GAITS["trot_arc"]),
+    "walk_sit_walk": _after(
+        _going(Passage(WALK, 3.0, 0.6)), ACTS["sit_quick"], _going(Passage(WALK, 4.0, 0.5, turn=0.4))
+    ),
+    "trot_jump_trot": _after(
+        _going(Passage(TROT, 2.5, 0.7)), _jumping(Jump(forward=0.9)), _going(Passage(TROT, 3.0, 1.1, turn=-0.5))
+    ),
 }
 
 CATALOGUE: dict[str, Director] = {**GAITS, **ACTS, **JUMPS, **EXAMPLES, **STORIES}

@@ -28,15 +28,6 @@ def bump(u: Floats) -> Floats:
     return 16.0 * (u * (1.0 - u)) ** 2
 
 
-def keyed(times: Floats, values: Floats, t: Floats) -> Floats:
-    """Keys (K,) and values (K, ...) to a curve at t (T,) that rests at every key; constant before and after."""
-    after = np.clip(np.searchsorted(times, t, side="right"), 1, len(times) - 1)  # (T,) the key ahead
-    span = times[after] - times[after - 1]
-    share = minimum_jerk((t - times[after - 1]) / span)  # (T,)
-    share = share.reshape(-1, *[1] * (values.ndim - 1))
-    return values[after - 1] + share * (values[after] - values[after - 1])
-
-
 def ramps(times: Floats, values: Floats, seconds: Floats, t: Floats) -> Floats:
     """Values (K, ...), each eased into from its time (K,) on, over its seconds (K,); the first holds from the start."""
     result = np.broadcast_to(values[0], (len(t), *values.shape[1:])).copy()
