@@ -15,6 +15,9 @@ from keystride.commands.check import Check
 from keystride.commands.deploy import DeployGo2, DeploySelftest, DeploySim
 from keystride.commands.export import Export
 from keystride.commands.graphics import choose_graphics
+from keystride.commands.motion_import import ImportMotion
+from keystride.commands.motion_report import ReportMotion
+from keystride.commands.motion_view import ViewMotion
 from keystride.commands.robot import ShowRobot
 from keystride.commands.train import Train, train_with_preset
 
@@ -45,6 +48,10 @@ COMMANDS: dict[str, type[Command] | Group] = {
         {"go2": DeployGo2, "sim": DeploySim, "selftest": DeploySelftest},
     ),
     "export": Export,
+    "motion": Group(
+        "Clips of motion: import them, look at them, report on them.",
+        {"import": ImportMotion, "report": ReportMotion, "view": ViewMotion},
+    ),
     "robot": ShowRobot,
     "train": Train,
 }

@@ -30,3 +30,11 @@ class Capture:
 
     def __len__(self) -> int:
         return len(self.toes)
+
+
+@dataclass(frozen=True)
+class Animal:
+    """What is drawn of the source of a clip, at the clip's frames and size."""
+
+    nodes: Floats  # (T, N, 3) m, world
+    parents: tuple[int, ...]

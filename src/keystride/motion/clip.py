@@ -41,7 +41,12 @@ class Clip:
 
 
 def make_clip(
-    name: str, robot: Robot, position: Floats, orientation: Floats, joints: Floats, metadata: dict[str, Any] | None = None
+    name: str,
+    robot: Robot,
+    position: Floats,
+    orientation: Floats,
+    joints: Floats,
+    metadata: dict[str, Any] | None = None,
 ) -> Clip:
     """A clip from poses at 50 frames/s; velocities by finite differences, as in the paper (dataset preparation)."""
     orientation = continuous(geometry.normalize(orientation))

@@ -18,6 +18,7 @@ from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 
 EASE = 4  # frames over which a correction of the trunk comes and goes
 ROUNDS = 4  # of corrections; each leaves a small part of what it found
+KNEELING_HIP = 0.22  # m: an animal that rears with its hips below sits up on its haunches, and the robot on its knees
 CLAMPED = 0.01  # m: a frame counts as clamped from this correction on
 
 
@@ -109,10 +110,16 @@ def _fit_trunk(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings
     """Lower an end whose planted feet are out of reach, then raise an end whose knees or belly are in the ground."""
     trunk = _within_reach(trunk, feet, stands, robot, settings)
     upright = smooth(rearing(feet, robot).astype(np.float64), 2.0 * EASE)  # (T,) then the front rises with the rear
+    kneels = upright * np.clip((KNEELING_HIP - trunk.rear) / 0.05, 0.0, 1.0)  # (T,)
     for _ in range(ROUNDS):
         front, rear = _ground_deficit(trunk, feet, robot)
         lift = _eased(rear)
         trunk = trunk.lifted(np.maximum(_eased(front), lift * upright), lift)
+    for _ in range(ROUNDS):
+        position, orientation = base_pose(trunk, robot)
+        clearance = knee_clearance(robot, position, orientation, _solve(trunk, feet, robot))[:, 2:].min(axis=1)
+        drop = smooth(kneels * clearance, EASE)
+        trunk = trunk.lifted(-drop, -drop)
     return trunk
 
 

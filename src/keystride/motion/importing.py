@@ -121,7 +121,8 @@ def _metadata(clip: Clip, path: Path, kind: str, robot: Robot, options: ImportOp
         "format": kind,
         **clip.metadata,
     }
-    return facts if "tags" in facts else {**facts, **tag_metadata(clip, robot)}
+    by_hand = facts.pop("tags_by_hand", ())
+    return facts if "tags" in facts else {**facts, **tag_metadata(clip, robot, by_hand)}
 
 
 def median_residual(imported: Sequence[Imported]) -> float:

@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 from keystride import geometry
+from keystride.motion.capture import Animal
 from keystride.motion.clip import Clip
 from keystride.robot.description import Floats, Robot
 from keystride.robot.model import load_spec
@@ -16,14 +17,6 @@ BONE_COLOUR = np.array([0.93, 0.62, 0.25, 1.0], dtype=np.float32)
 BONE_RADIUS = 0.012  # m
 ANIMAL_AHEAD = 0.85  # m
 EYE_HEIGHT = 0.22  # m
-
-
-@dataclass(frozen=True)
-class Animal:
-    """The source of a clip at the clip's frames and size."""
-
-    nodes: Floats  # (T, N, 3) m, world
-    parents: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from keystride.robot.description import Floats, Robot
 
 RAISED = 0.05  # m under both front feet
 LEAST_FRAMES = 30  # shorter ones are the start of a jump, and balance by moving
-BEHIND_FEET = 0.03  # m: where the centre of mass is held, between the feet and the knees behind them
+BEHIND_FEET = 0.07  # m: where the centre of mass is held, between the feet and the knees behind them
 CENTRE_OF_MASS = (0.01, 0.0, -0.02)  # m in the base frame, legs included
 EASE = 8.0  # frames
 

@@ -2,6 +2,7 @@
 
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import yaml
@@ -25,7 +26,7 @@ class Correction(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     clip: str
     frames: tuple[int, int]
-    tag: str
+    tag: Literal["stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw up"]
 
 
 class Selection(BaseModel):
@@ -57,6 +58,15 @@ def kept_parts(selection: Selection, clip: str, frames: int, rate: float) -> lis
             parts.append((start, first))
         start = max(start, last)
     return parts
+
+
+def corrections_in(selection: Selection, clip: str, first: int, rate: float) -> list[tuple[int, int, str]]:
+    """Tags set by hand, in frames of the part of the clip that begins at `first`."""
+    return [
+        (int(one.frames[0] * rate) - first, int((one.frames[1] + 1) * rate) - first, one.tag)
+        for one in selection.tags
+        if one.clip == clip
+    ]
 
 
 def _in_clip_frames(cut: Cut, rate: float, frames: int) -> tuple[int, int]:

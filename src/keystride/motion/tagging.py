@@ -1,9 +1,11 @@
 """What happens in a clip, frame by frame: stand, walk, trot, canter, turn, jump, sit, lie, rear, paw up."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.motion.clip import FPS, Clip
@@ -11,9 +13,10 @@ from keystride.motion.contacts import Flags, airborne, feet_in_world, foot_clear
 from keystride.motion.signals import runs, smooth, without_short
 from keystride.robot.description import Floats, Robot
 
-TAGS = ("stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw up")
+TAGS: tuple[str, ...] = ("stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw up")
 STILL, WALK, TROT, CANTER, TURN, JUMP, SIT, LIE, REAR, PAW = range(len(TAGS))
 
+Labels = NDArray[np.intp]
 Segment = tuple[int, int, str]  # first frame, one past the last, tag
 
 
@@ -28,14 +31,14 @@ class TagSettings:
     upright: float = 0.30  # rad of pitch in sitting
     rear: float = 0.35  # rad of pitch in rearing
     raised: float = 0.07  # m under a raised paw
-    flight_rise: float = 0.06  # m that the base rises over a flight to call it a jump
+    flight_rise: float = 0.03  # m that the base rises in a flight, over where it takes off and lands, to be a jump
     least_seconds: float = 0.3
 
 
 DEFAULTS = TagSettings()
 
 
-def label_frames(clip: Clip, robot: Robot, settings: TagSettings = DEFAULTS) -> Floats:
+def label_frames(clip: Clip, robot: Robot, settings: TagSettings = DEFAULTS) -> Labels:
     """(T,) one index of TAGS a frame; later rules win over earlier ones."""
     speed = smooth(np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1), 8.0)
     turning = np.abs(smooth(clip.base_angular_velocity[:, 2], 8.0))
@@ -50,15 +53,15 @@ def label_frames(clip: Clip, robot: Robot, settings: TagSettings = DEFAULTS) -> 
     labels[speed > settings.trot] = TROT
     labels[speed > settings.canter] = CANTER
     labels[(turning > settings.turn) & (speed < settings.turn_speed)] = TURN
-    labels[_paw_up(height, settings) & (speed < 2 * settings.still)] = PAW
     labels[(rear < settings.low) & (pitch > settings.upright)] = SIT
     labels[(rear < settings.low) & (front < settings.low) & (pitch < settings.upright)] = LIE
+    labels[_paw_up(height, settings) & (speed < 2 * settings.still)] = PAW
     labels[(pitch > settings.rear) & (height[:, :2].min(axis=1) > settings.raised)] = REAR
     labels[_jumping(clip, feet, robot, settings)] = JUMP
     return labels
 
 
-def segments_of(labels: Floats, settings: TagSettings = DEFAULTS) -> list[Segment]:
+def segments_of(labels: Labels, settings: TagSettings = DEFAULTS) -> list[Segment]:
     """Stretches of one tag; short ones are absorbed by the stretch before, jumps and raised paws excepted."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     starts = [0, *edges.tolist()]
@@ -81,8 +84,12 @@ def tags_of(segments: list[Segment], least_seconds: float = 0.5) -> list[str]:
     return sorted(held, key=lambda tag: -seconds[tag])
 
 
-def tag_metadata(clip: Clip, robot: Robot) -> dict[str, Any]:
-    segments = segments_of(label_frames(clip, robot))
+def tag_metadata(clip: Clip, robot: Robot, corrections: Sequence[Segment] = ()) -> dict[str, Any]:
+    """Tags and segments for a clip's metadata; corrections by hand win."""
+    labels = label_frames(clip, robot)
+    for first, last, tag in corrections:
+        labels[max(first, 0) : max(last, 0)] = TAGS.index(tag)
+    segments = segments_of(labels)
     return {"tags": tags_of(segments), "segments": [list(segment) for segment in segments]}
 
 
@@ -101,12 +108,11 @@ def _paw_up(height: Floats, settings: TagSettings) -> Flags:
 
 
 def _jumping(clip: Clip, feet: Floats, robot: Robot, settings: TagSettings) -> Flags:
-    """Flights in which the base rises well above where it was, with a little before and after."""
+    """Flights in which the base rises and falls, with the take-off and the landing. A gallop's flights are flat."""
     flags = np.zeros(len(clip), dtype=bool)
     height = clip.base_position[:, 2]
     for first, last in runs(without_short(airborne(feet, robot), 3)):
-        rise = height[first:last].max() - min(height[first], height[last - 1])
-        high = height[first:last].max() - np.median(height) > 2 * settings.flight_rise
-        if last - first >= 5 and (rise > settings.flight_rise or high):
+        rise = height[first:last].max() - max(height[first], height[last - 1])
+        if rise > settings.flight_rise:
             flags[max(first - 10, 0) : last + 10] = True
     return flags

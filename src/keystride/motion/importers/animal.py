@@ -3,14 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from keystride.motion.capture import Capture
+from keystride.motion.capture import Animal, Capture
 from keystride.motion.clip import Clip, make_clip
 from keystride.motion.fitting import Take
 from keystride.motion.importers.bvh import parse_bvh
 from keystride.motion.importers.problem import read_text
 from keystride.motion.importers.skeleton import Skeleton, capture_from_bvh
-from keystride.motion.retarget import frame_rate, length_scale, retarget
-from keystride.motion.selection import Selection, kept_parts, part_names
+from keystride.motion.retarget import frame_rate, length_scale, retarget, scaled_points
+from keystride.motion.selection import Selection, corrections_in, kept_parts, part_names
 from keystride.robot.description import Robot
 
 
@@ -28,15 +28,20 @@ def read_animal(path: Path, name: str, robot: Robot, skeleton: Skeleton, selecti
     edits = [cut.model_dump(exclude={"clip"}) for cut in selection.cuts if cut.clip == name]
     facts = {"skeleton": skeleton.name, "scale": length_scale(capture), "frames_per_source_frame": rate, "cuts": edits}
     return [
-        _part(take, part, (first, last), robot, {**facts, "first_frame": first})
+        _part(
+            take,
+            part,
+            (first, last),
+            robot,
+            {"edits": {**facts, "first_frame": first}, "tags_by_hand": corrections_in(selection, name, first, rate)},
+        )
         for part, (first, last) in zip(part_names(name, len(parts)), parts, strict=True)
     ]
 
 
-def _part(take: Take, name: str, span: tuple[int, int], robot: Robot, edits: dict[str, object]) -> Take:
+def _part(take: Take, name: str, span: tuple[int, int], robot: Robot, metadata: dict[str, object]) -> Take:
     first, last = span
-    clip = sliced(take.clip, name, first, last, robot)
-    clip = replace(clip, metadata={**clip.metadata, "edits": edits})
+    clip = replace(sliced(take.clip, name, first, last, robot), metadata=metadata)
     return Take(clip, take.residual[first:last], take.clamped[first:last])
 
 
@@ -44,3 +49,14 @@ def sliced(clip: Clip, name: str, first: int, last: int, robot: Robot) -> Clip:
     """Some frames of a clip as a clip of its own; the place where it starts is left alone."""
     rows = slice(first, last)
     return make_clip(name, robot, clip.base_position[rows], clip.base_orientation[rows], clip.joint_angles[rows])
+
+
+def animal_of(clip: Clip, folder: Path, skeleton: Skeleton) -> Animal | None:
+    """The animal that a clip was retargeted from, at the clip's frames, if its file is in the folder."""
+    path = folder / str(clip.metadata.get("source", ""))
+    edits = clip.metadata.get("edits", {})
+    if not path.is_file() or "first_frame" not in edits:
+        return None
+    capture = read_capture(path, clip.name, skeleton)
+    first = int(edits["first_frame"])
+    return Animal(scaled_points(capture.bones, capture)[first : first + len(clip)], capture.parents)

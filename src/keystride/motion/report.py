@@ -1,0 +1,110 @@
+"""A page about a library: its figures, what happens in it, and plots of every clip. One file, nothing to load."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+
+import numpy as np
+
+from keystride.motion.clip import Clip
+from keystride.motion.contacts import feet_in_world, foot_clearance, planted
+from keystride.motion.plots import LEG_COLOURS, TAG_COLOURS, contact_rows, lines, svg, tag_band, time_axis
+from keystride.motion.quality import Figures, Frames, Targets, figures, measure, pool
+from keystride.motion.tagging import TAGS, Segment
+from keystride.robot.description import Robot
+
+HEADINGS = ("seconds", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "motor %", "airborne %")
+
+PAGE = Template("""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>$title</title>
+<style>
+body{font:14px/1.5 system-ui,sans-serif;color:#1f2328;margin:2rem auto;max-width:60rem;padding:0 1rem}
+h1{font-size:1.5rem} h2{font-size:1rem;margin:2rem 0 .2rem} .quiet{color:#57606a}
+table{border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums;width:100%}
+th,td{text-align:right;padding:2px 8px;border-bottom:1px solid #eaeef2} th:first-child,td:first-child{text-align:left}
+tr.all td{font-weight:600} .key span{display:inline-block;padding:0 .5em;margin:0 .3em .3em 0;border-radius:3px}
+svg{max-width:100%;height:auto} .good{color:#1a7f37}.bad{color:#cf222e} a{color:inherit}
+</style>
+<h1>$title</h1>
+<p>$summary</p>
+<p class="$state">$verdict</p>
+<p class="key">$tags</p>
+<table><tr><th>clip</th>$headings</tr>$rows</table>
+$clips
+</html>
+""")
+
+
+def write_report(clips: Sequence[Clip], robot: Robot, title: str, path: Path) -> None:
+    page = report_page(clips, robot, title)
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(page)
+    part.replace(path)
+
+
+def report_page(clips: Sequence[Clip], robot: Robot, title: str) -> str:
+    measured = [measure(clip, robot) for clip in clips]
+    whole = figures(pool(measured))
+    misses = Targets().misses(whole)
+    rows = [_row(clip.name, figures(frames), clip.name) for clip, frames in zip(clips, measured, strict=True)]
+    return PAGE.substitute(
+        title=escape(title),
+        summary=f"{len(clips)} clips, {whole.seconds / 60:.1f} minutes, {robot.name}",
+        state="bad" if misses else "good",
+        verdict=escape("; ".join(misses)) if misses else "Every target of the quality table is reached.",
+        tags="".join(_tag_key(clips)),
+        headings="".join(f"<th>{heading}</th>" for heading in HEADINGS),
+        rows="".join(rows) + _row("all", whole),
+        clips="".join(_section(clip, frames, robot) for clip, frames in zip(clips, measured, strict=True)),
+    )
+
+
+def _row(name: str, row: Figures, anchor: str | None = None) -> str:
+    cells = (
+        f"{row.seconds:.1f}",
+        f"{row.mean_speed:.2f}",
+        f"{1000 * row.penetration_max:.1f}",
+        f"{row.slide:.3f}",
+        f"{100 * row.limit_share:.1f}",
+        f"{row.joint_speed:.1f}",
+        f"{100 * row.motor_share:.0f}",
+        f"{100 * row.airborne_share:.1f}",
+    )
+    first = f'<a href="#{escape(anchor)}">{escape(name)}</a>' if anchor else escape(name)
+    style = "" if anchor else ' class="all"'
+    return f"<tr{style}><td>{first}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _tag_key(clips: Sequence[Clip]) -> list[str]:
+    """Seconds by tag, longest first."""
+    seconds = dict.fromkeys(TAGS, 0.0)
+    for clip in clips:
+        for first, last, tag in segments_in(clip):
+            seconds[tag] += (last - first) / clip.fps
+    ordered = sorted((tag for tag in TAGS if seconds[tag]), key=lambda tag: -seconds[tag])
+    return [f'<span style="background:{TAG_COLOURS[tag]}">{tag} {seconds[tag]:.0f} s</span>' for tag in ordered]
+
+
+def segments_in(clip: Clip) -> list[Segment]:
+    """The clip's segments; those of tags that we do not know are passed over."""
+    listed = clip.metadata.get("segments", ())
+    return [(int(first), int(last), str(tag)) for first, last, tag in listed if tag in TAGS]
+
+
+def _section(clip: Clip, frames: Frames, robot: Robot) -> str:
+    feet = feet_in_world(clip, robot)
+    height = np.maximum(foot_clearance(feet, robot), 0.0)  # (T, 4) m
+    highest = max(0.1, float(np.ceil(10 * height.max()) / 10))
+    fastest = max(0.5, float(np.ceil(2 * frames.speed.max()) / 2))
+    drawing = svg(
+        [
+            tag_band(segments_in(clip), len(clip)),
+            lines(frames.speed[:, None], ["#1f2328"], "m/s", 64, fastest),
+            lines(height, LEG_COLOURS, "feet m", 84, highest),
+            contact_rows(planted(feet, robot, clip.fps), robot.leg_names),
+            time_axis(clip.seconds),
+        ]
+    )
+    facts = f"{clip.seconds:.1f} s; {', '.join(clip.tags)}; {clip.metadata.get('source', '')}"
+    return f'<h2 id="{escape(clip.name)}">{escape(clip.name)}</h2><div class="quiet">{escape(facts)}</div>{drawing}'
