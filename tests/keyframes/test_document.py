@@ -77,7 +77,13 @@ def test_yaml_that_is_refused(text: str, words: str):
         read_yaml(text)
 
 
-@pytest.mark.parametrize("text", ["{", '{"a": 1,}', "[" * 100_000, "{'a': 1}", "1 2", '{"a": 1}}'])
+@pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, "[" * 500 + "]" * 500, "[\t" * 500 + "]" * 500])
+def test_json_too_deep_is_refused(text: str):
+    with pytest.raises(ScriptError, match="nested more than"):
+        read_json(text)
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1,}', "{'a': 1}", "1 2", '{"a": 1}}'])
 def test_json_that_is_refused(text: str):
     with pytest.raises(ScriptError, match="is not JSON"):
         read_json(text)

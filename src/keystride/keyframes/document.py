@@ -7,6 +7,7 @@ YAML 1.2's core schema, so that `1e-3` is a number and `on` and `1:30` are text.
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any
@@ -82,13 +83,12 @@ def read_json(text: str) -> Document:
         document.data = json.loads(text, parse_int=_integer, object_pairs_hook=_Pairs)
     except json.JSONDecodeError as error:
         raise _stop(f"is not JSON: {error.msg}", error.lineno) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
         raise _stop(f"is not JSON: {shorten(error)}") from None
-    try:
+    with suppress(ScriptError):
         document.lines = read_yaml(text).lines
-    except ScriptError as error:
-        if any("nested" in problem.message for problem in error.problems):
-            raise
     document.data = _without_duplicates(document, document.data, ())
     return document
 
@@ -98,6 +98,8 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def _without_duplicates(document: Document, value: Any, place: Place) -> Any:
+    if len(place) > MAX_DEPTH:
+        raise _too_deep(document.line(place))
     if isinstance(value, _Pairs):
         found: dict[str, Any] = {}
         for key, item in value:
@@ -138,7 +140,7 @@ class _Reader:
         line = _line(event)
         self.document.lines.setdefault(place, line)
         if len(place) > MAX_DEPTH:
-            raise _stop(f"is nested more than {MAX_DEPTH} deep", line)
+            raise _too_deep(line)
         if isinstance(event, yaml.AliasEvent):
             raise _stop("uses an alias (*name), which is not allowed: write the value out", line)
         if getattr(event, "tag", None) is not None:
@@ -184,6 +186,10 @@ def _integer(text: str) -> int | float:
 
 def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _too_deep(line: int | None = None) -> ScriptError:
+    return _stop(f"is nested more than {MAX_DEPTH} deep", line)
 
 
 def _stop(message: str, line: int | None = None) -> ScriptError:
