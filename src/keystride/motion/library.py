@@ -25,7 +25,7 @@ class Balance:
 
     speeds: tuple[float, ...] = (0.15, 0.6, 1.2)
     """m/s between the classes: still, slow, medium, fast."""
-    shares: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
+    shares: tuple[float, ...] = (0.1, 0.25, 0.4, 0.25)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class KeyframeRanges:
     """Keyframes an episode."""
     random_share: tuple[float, float] = (0.0, 0.6)
     """Share of episodes with random keyframes, at the start and once the curriculum is over."""
-    random_ramp: int = 15_000_000
+    random_ramp: int = 6_000_000
     """Control steps over which that share grows."""
 
 

@@ -1,0 +1,104 @@
+"""Laws of the sequence-to-token networks."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from keystride.learner.config import CPU, PAPER, NetworkConfig
+from keystride.learner.networks import Actor, Critics, Normalizer, Observations, lengths, packed
+
+CONFIGS = {"cpu": CPU.network, "paper": replace(PAPER.network, feedforward=64, mlp=(32, 16)), "heads": NetworkConfig(width=16, heads=4, feedforward=32, mlp=(32,))}
+
+
+def samples(count: int = 64, slots: int = 5) -> Observations:
+    generator = torch.Generator().manual_seed(1)
+    visible = torch.rand(count, slots, generator=generator) < 0.5
+    return Observations(
+        torch.randn(count, 46, generator=generator), torch.randn(count, slots, 24, generator=generator), visible
+    )
+
+
+@pytest.fixture(params=CONFIGS)
+def actor(request) -> Actor:
+    torch.manual_seed(0)
+    made = Actor(CONFIGS[request.param], 46, 24, 12)
+    torch.nn.init.normal_(made.network.head.weight)  # an untrained head is nearly zero and would hide everything
+    made.normalizer.update(torch.tensor(100.0).double(), torch.randn(46), torch.rand(46) + 0.5)
+    return made.eval()
+
+
+@torch.no_grad()
+def test_packed_and_padded_agree(actor):
+    seen = samples()
+    padded = actor.forward_padded(seen.state, seen.goals, seen.visible)
+    assert torch.allclose(actor.act(seen), padded, atol=1e-5)
+
+
+@torch.no_grad()
+def test_garbage_in_masked_tokens_changes_nothing(actor):
+    seen = samples()
+    garbage = torch.where(seen.visible[..., None], seen.goals, torch.full_like(seen.goals, float("nan")))
+    dirty = Observations(seen.state, garbage, seen.visible)
+    assert torch.equal(actor.act(seen), actor.act(dirty))
+    assert torch.equal(
+        actor.forward_padded(seen.state, seen.goals, seen.visible), actor.forward_padded(seen.state, garbage, seen.visible)
+    )
+
+
+@torch.no_grad()
+def test_the_order_of_keyframes_changes_nothing(actor):
+    seen = samples()
+    order = torch.tensor([3, 1, 4, 0, 2])
+    shuffled = Observations(seen.state, seen.goals[:, order], seen.visible[:, order])
+    assert torch.allclose(actor.act(seen), actor.act(shuffled), atol=1e-5)
+
+
+@torch.no_grad()
+def test_without_any_keyframe_the_self_goal_remains(actor):
+    seen = samples()
+    blind = Observations(seen.state, seen.goals, torch.zeros_like(seen.visible))
+    assert torch.isfinite(actor.act(blind)).all()
+    assert not torch.allclose(actor.act(blind), actor.act(seen))
+
+
+def test_packing_puts_visible_keyframes_first_and_loses_none():
+    seen = samples()
+    dense = packed(seen)
+    counts = seen.visible.sum(dim=1)
+    assert torch.equal(dense.visible, torch.arange(5) < counts[:, None])
+    for row in range(8):
+        assert torch.equal(dense.goals[row, : counts[row]], seen.goals[row][seen.visible[row]])
+
+
+@pytest.mark.parametrize("critics", ["separate", "shared"])
+def test_one_value_a_group(critics):
+    seen = packed(samples())
+    made = Critics(replace(CPU.network, critics=critics), 46, 24, 3)
+    assert made(seen.state, seen.goals, lengths(seen.visible)).shape == (64, 3)
+
+
+def test_the_papers_sizes():
+    made = Actor(PAPER.network, 46, 24, 12)
+    assert made.network.encoder.width == 70
+    assert [layer.expand.out_features for layer in made.network.encoder.layers] == [512, 512]
+    assert [layer.out_features for layer in made.network.mlp] == [512, 256]
+    assert torch.allclose(made.std, torch.ones(12))
+
+
+def test_the_deviation_never_reaches_zero():
+    made = Actor(CPU.network, 46, 24, 12)
+    with torch.no_grad():
+        made.log_spare_std.fill_(-1e6)
+    assert (made.std >= CPU.network.std_floor[0]).all()
+
+
+def test_running_moments_are_those_of_all_batches_together():
+    torch.manual_seed(0)
+    batches = [torch.randn(n, 3) * 2 + 1 for n in (10, 500, 3)]
+    made = Normalizer(3)
+    for batch in batches:
+        made.update(torch.tensor(float(len(batch))).double(), batch.mean(0), batch.var(0, unbiased=False))
+    everything = torch.cat(batches)
+    assert torch.allclose(made.mean, everything.mean(0), atol=1e-5)
+    assert torch.allclose(made.variance, everything.var(0, unbiased=False), atol=1e-4)

@@ -1,0 +1,100 @@
+"""Training that survives: exact resumption, agreement between processes, guards."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from point_mass import PointMass
+
+from keystride.learner.checkpoint import checkpoints, load_tree, save_tree
+from keystride.learner.config import LearnerConfig, NetworkConfig, PpoConfig, RewardGroup
+from keystride.learner.trainer import Trainer, TrainingStopped, latest
+
+GROUPS = (RewardGroup("goal", 0.5, (("goal", 1.0),)), RewardGroup("ease", 0.25, (("ease", 1.0),)))
+CONFIG = LearnerConfig(
+    environments=16,
+    horizon=8,
+    keep=2,
+    network=NetworkConfig(width=8, feedforward=16, mlp=(16,), critics="shared", initial_std=0.5),
+    ppo=PpoConfig(groups=GROUPS, epochs=2, minibatches=2),
+)
+
+
+def trainer(seed: int = 0) -> Trainer:
+    return Trainer(CONFIG, PointMass(16, seed=seed), 2)
+
+
+def weights(made: Trainer) -> list[torch.Tensor]:
+    return [*made.actor.state_dict().values(), *made.critics.state_dict().values()]
+
+
+def test_resuming_continues_bit_for_bit(tmp_path):
+    unbroken = trainer()
+    for _ in range(3):
+        unbroken.iterate()
+    place = unbroken.save(tmp_path)
+    resumed = trainer(seed=9)
+    resumed.load(place)
+    for _ in range(4):
+        a, b = unbroken.iterate(), resumed.iterate()
+    assert a == b
+    assert all(torch.equal(x, y) for x, y in zip(weights(unbroken), weights(resumed), strict=True))
+
+
+def test_only_the_last_checkpoints_are_kept(tmp_path):
+    made = trainer()
+    for _ in range(4):
+        made.iterate()
+        made.save(tmp_path)
+    assert [path.name for path in checkpoints(tmp_path)] == ["00000003", "00000004"]
+    assert latest(tmp_path) == tmp_path / "00000004"
+
+
+def test_a_half_written_checkpoint_is_not_a_checkpoint(tmp_path):
+    made = trainer()
+    made.iterate()
+    made.save(tmp_path)
+    (tmp_path / "00000009.part").mkdir()
+    assert latest(tmp_path) == tmp_path / "00000001"
+
+
+def test_trees_come_back_as_they_went(tmp_path):
+    tree = {"a": torch.arange(3), "b": {"c": 1.5, "d": [1, 2], "big": 2**100}, "e": None}
+    save_tree(tree, tmp_path / "tree")
+    back = load_tree(tmp_path / "tree")
+    assert back["a"].tolist() == [0, 1, 2]
+    assert back["b"] == tree["b"]
+    assert back["e"] is None
+
+
+class Poisoned(PointMass):
+    def step(self, action):  # noqa: ANN001, ANN201
+        step = super().step(action)
+        return replace(step, rewards={**step.rewards, "goal": step.rewards["goal"] * float("nan")})
+
+
+def test_training_stops_when_nothing_is_finite_any_more():
+    made = Trainer(CONFIG, Poisoned(16), 2)
+    before = [tensor.clone() for tensor in made.actor.parameters()]
+    with pytest.raises(TrainingStopped, match="not finite"):
+        for _ in range(20):
+            made.iterate()
+    assert all(torch.equal(a, b) for a, b in zip(before, made.actor.parameters(), strict=True))
+
+
+def test_two_processes_equal_one_with_the_joint_batch(tmp_path):
+    """Each of two processes updates on half of the environments; what they learn is what one process with all learns."""
+    script = Path(__file__).with_name("joint_update.py")
+    subprocess.run([sys.executable, script, tmp_path / "one"], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    shared = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517", "OMP_NUM_THREADS": "1"}
+    pair = [subprocess.Popen([sys.executable, script, tmp_path / "two"], env={**shared, "RANK": str(r)}) for r in (0, 1)]
+    assert [process.wait(timeout=120) for process in pair] == [0, 0]
+    one, two = load_tree(tmp_path / "one"), load_tree(tmp_path / "two")
+    for name, values in one["learned"].items():
+        assert torch.allclose(torch.as_tensor(values), torch.as_tensor(two["learned"][name]), atol=1e-4), name
+    assert one["kl"] == pytest.approx(two["kl"], rel=1e-3)
+    assert one["learning_rate"] == two["learning_rate"]
