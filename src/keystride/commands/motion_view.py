@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -52,9 +52,8 @@ class ViewMotion:
         clip = self._load()
         out = self.out or Path(f"{clip.name}.mp4")
         part = out.with_name(f".{out.stem}.part.mp4")
-        writer = write_frames(
-            str(part), self.size, fps=clip.fps / self.every / self.slower, quality=7, macro_block_size=16
-        )
+        rate: Any = clip.fps / self.every / self.slower  # the library's hint says int; it takes any number
+        writer = write_frames(str(part), self.size, fps=rate, quality=7)
         writer.send(None)
         try:
             for image in self._images(clip):

@@ -24,6 +24,13 @@ TAG_COLOURS = dict(
 )
 
 
+DARK_TAGS = ("trot", "canter")
+
+
+def ink_on(tag: str) -> str:
+    return "#ffffff" if tag in DARK_TAGS else "#1f2328"
+
+
 def svg(rows: Sequence[tuple[str, int]]) -> str:
     """One drawing from (content, height) rows, put under each other."""
     parts, top = [], 0
@@ -68,7 +75,8 @@ def tag_band(segments: Sequence[Segment], frames: int) -> tuple[str, int]:
         width = (last - first) * scale
         parts.append(f'<rect x="{first * scale:.1f}" width="{width:.1f}" height="16" fill="{TAG_COLOURS[tag]}"/>')
         if width > 7 * len(tag):
-            parts.append(f'<text x="{first * scale + 3:.1f}" y="12" font-size="10">{escape(tag)}</text>')
+            ink = f'font-size="10" fill="{ink_on(tag)}"'
+            parts.append(f'<text x="{first * scale + 3:.1f}" y="12" {ink}>{escape(tag)}</text>')
     return "".join(parts), 22
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from keystride.motion.clip import Clip
 from keystride.motion.contacts import feet_in_world, foot_clearance, planted
-from keystride.motion.plots import LEG_COLOURS, TAG_COLOURS, contact_rows, lines, svg, tag_band, time_axis
+from keystride.motion.plots import LEG_COLOURS, TAG_COLOURS, contact_rows, ink_on, lines, svg, tag_band, time_axis
 from keystride.motion.quality import Figures, Frames, Targets, figures, measure, pool
 from keystride.motion.tagging import TAGS, Segment
 from keystride.robot.description import Robot
@@ -83,7 +83,10 @@ def _tag_key(clips: Sequence[Clip]) -> list[str]:
         for first, last, tag in segments_in(clip):
             seconds[tag] += (last - first) / clip.fps
     ordered = sorted((tag for tag in TAGS if seconds[tag]), key=lambda tag: -seconds[tag])
-    return [f'<span style="background:{TAG_COLOURS[tag]}">{tag} {seconds[tag]:.0f} s</span>' for tag in ordered]
+    return [
+        f'<span style="background:{TAG_COLOURS[tag]};color:{ink_on(tag)}">{tag} {seconds[tag]:.0f} s</span>'
+        for tag in ordered
+    ]
 
 
 def segments_in(clip: Clip) -> list[Segment]:

@@ -25,7 +25,7 @@ from keystride.robot.kinematics import feet_from_joints
 class RetargetSettings:
     body_height: float = 0.31  # m, of the robot's base when the animal stands squarely
     stance_width: float = 0.95  # of the distance between the leg planes
-    smoothing: float = 0.02  # s, Gaussian, on the animal's keypoints
+    smoothing: float = 0.018  # s of the robot's time, Gaussian, on the animal's keypoints
     lowest_hip: float = 0.125  # m: with the leg folded, foot and knee both touch the ground
     standing_hip: float = 0.26  # m: a hip well below it sits or lies, and keeps its place when the pitch changes
     steepest: float = 1.15  # rad of pitch in rearing: nearer to upright, roll and yaw would lose their meaning
@@ -65,7 +65,7 @@ def scaled_points(points: Floats, capture: Capture, settings: RetargetSettings =
 
 
 def scaled_keypoints(capture: Capture, settings: RetargetSettings) -> tuple[Floats, Floats]:
-    sigma = settings.smoothing * capture.fps
+    sigma = settings.smoothing * FPS / frame_rate(capture, settings)  # frames of the capture
     hips, toes = (scaled_points(smooth(points, sigma), capture, settings) for points in (capture.hips, capture.toes))
     return hips, toes
 

@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keystride.commands.main import main
+from keystride.motion.index import load_library_clips
+from keystride.robot.go2 import GO2
+
+
+def write_standing(path: Path, height: float = 0.333, frames: int = 60) -> None:
+    row = np.concatenate([[0.0, 0.0, height], [0.0, 0.0, 0.0, 1.0], GO2.stance])
+    path.write_text("\n".join(",".join(map(str, row)) for _ in range(frames)))
+
+
+def test_import_writes_a_library_and_names_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_standing(tmp_path / "good.csv")
+    write_standing(tmp_path / "bad.csv", height=333.0)
+    out = tmp_path / "library"
+    assert main(["motion", "import", "--from", "csv", str(tmp_path), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "good" in said
+    assert "left out bad.csv: wrong unit" in said
+    assert [clip.name for clip in load_library_clips(out)] == ["good"]
+
+
+def test_nothing_is_written_when_nothing_can_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "bad.csv").write_text("1,2,3")
+    out = tmp_path / "library"
+    assert main(["motion", "import", "--from", "csv", str(tmp_path), "--out", str(out)]) == 2
+    assert "nothing was written" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--from", "csv", "nowhere", "--out", "x"], "nowhere does not exist"),
+        (["--from", "csv", ".", "--out", "x"], "no file of the kind csv"),
+        (["--from", "csv", "a.csv", "--out", "x", "--joint-order", "FL FL"], "joint order"),
+        (["--from", "csv", "a.csv", "--out", "full"], "not a library"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    if "a.csv" in arguments:
+        write_standing(tmp_path / "a.csv")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").touch()
+    assert main(["motion", "import", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_report_writes_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_standing(tmp_path / "good.csv")
+    out = tmp_path / "library"
+    assert main(["motion", "import", "--from", "csv", str(tmp_path), "--out", str(out)]) == 0
+    assert main(["motion", "report", str(out)]) == 0
+    assert "good" in (out / "report.html").read_text()
+    assert main(["motion", "report", str(tmp_path)]) == 2
+    assert "no index.json" in capsys.readouterr().err
+
+
+def test_view_films_a_clip(tmp_path: Path):
+    pytest.importorskip("imageio_ffmpeg", reason="the video extra is not installed")
+    write_standing(tmp_path / "good.csv", frames=6)
+    out = tmp_path / "library"
+    assert main(["motion", "import", "--from", "csv", str(tmp_path), "--out", str(out)]) == 0
+    film = tmp_path / "film.mp4"
+    view = ["motion", "view", str(out / "good.npz"), "--out", str(film), "--size", "160", "96"]
+    try:
+        assert main(view) == 0
+    except Exception as error:
+        pytest.skip(f"no off-screen rendering here: {error}")
+    assert film.stat().st_size > 500
+    assert main(["motion", "view", str(tmp_path / "good.csv")]) == 2
