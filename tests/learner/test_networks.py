@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from keystride.learner.config import CPU, PAPER, NetworkConfig
-from keystride.learner.networks import Actor, Critics, Normalizer, Observations, lengths, packed
+from keystride.learner.networks import Actor, Critics, Normalizer, Observations, by_length, packed, same_length
 
 CONFIGS = {"cpu": CPU.network, "paper": replace(PAPER.network, feedforward=64, mlp=(32, 16)), "heads": NetworkConfig(width=16, heads=4, feedforward=32, mlp=(32,))}
 
@@ -32,7 +32,7 @@ def actor(request) -> Actor:
 def test_packed_and_padded_agree(actor):
     seen = samples()
     padded = actor.forward_padded(seen.state, seen.goals, seen.visible)
-    assert torch.allclose(actor.act(seen), padded, atol=1e-5)
+    assert torch.allclose(actor.act(packed(seen)), padded, atol=1e-5)
 
 
 @torch.no_grad()
@@ -40,7 +40,7 @@ def test_garbage_in_masked_tokens_changes_nothing(actor):
     seen = samples()
     garbage = torch.where(seen.visible[..., None], seen.goals, torch.full_like(seen.goals, float("nan")))
     dirty = Observations(seen.state, garbage, seen.visible)
-    assert torch.equal(actor.act(seen), actor.act(dirty))
+    assert torch.equal(actor.act(packed(seen)), actor.act(packed(dirty)))
     assert torch.equal(
         actor.forward_padded(seen.state, seen.goals, seen.visible), actor.forward_padded(seen.state, garbage, seen.visible)
     )
@@ -51,15 +51,15 @@ def test_the_order_of_keyframes_changes_nothing(actor):
     seen = samples()
     order = torch.tensor([3, 1, 4, 0, 2])
     shuffled = Observations(seen.state, seen.goals[:, order], seen.visible[:, order])
-    assert torch.allclose(actor.act(seen), actor.act(shuffled), atol=1e-5)
+    assert torch.allclose(actor.act(packed(seen)), actor.act(packed(shuffled)), atol=1e-5)
 
 
 @torch.no_grad()
 def test_without_any_keyframe_the_self_goal_remains(actor):
     seen = samples()
     blind = Observations(seen.state, seen.goals, torch.zeros_like(seen.visible))
-    assert torch.isfinite(actor.act(blind)).all()
-    assert not torch.allclose(actor.act(blind), actor.act(seen))
+    assert torch.isfinite(actor.act(packed(blind))).all()
+    assert not torch.allclose(actor.act(packed(blind)), actor.act(packed(seen)))
 
 
 def test_packing_puts_visible_keyframes_first_and_loses_none():
@@ -75,7 +75,16 @@ def test_packing_puts_visible_keyframes_first_and_loses_none():
 def test_one_value_a_group(critics):
     seen = packed(samples())
     made = Critics(replace(CPU.network, critics=critics), 46, 24, 3)
-    assert made(seen.state, seen.goals, lengths(seen.visible)).shape == (64, 3)
+    assert by_length(made, seen).shape == (64, 3)
+
+
+def test_pieces_of_one_length_cover_every_sample_once():
+    seen = samples(300)
+    pieces = list(same_length(seen.visible, tokens=32))
+    assert sorted(torch.cat([rows for rows, _ in pieces]).tolist()) == list(range(300))
+    for rows, count in pieces:
+        assert len(rows) * (count + 1) <= 32
+        assert (seen.visible[rows].sum(dim=1) == count).all()
 
 
 def test_the_papers_sizes():

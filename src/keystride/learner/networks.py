@@ -1,10 +1,10 @@
 """The networks: a sequence-to-token transformer encoder, the actor and the critics.
 
-A sample is its state and its visible keyframes. The network gets as many tokens as the sample has: samples of equal length are
-encoded together, so no masked token is ever computed. `forward_padded` computes the same function with a mask, for export.
+A sample is its state and its visible keyframes. Samples with equally many keyframes are computed together, so no masked token
+is ever computed. `forward_padded` is the same function with a mask, for export.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -49,10 +49,9 @@ class Attention(nn.Module):
         q, k, v = (
             part.reshape(n, length, self.heads, -1).transpose(1, 2) for part in self.qkv(x).split(width, dim=-1)
         )  # (n, H, L, W/H)
-        score = (q * (q.shape[-1] ** -0.5)) @ k.transpose(-1, -2)
-        if mask is not None:
-            score = score.masked_fill(~mask[:, None, None, :], float("-inf"))
-        return self.out((score.softmax(dim=-1) @ v).transpose(1, 2).reshape(n, length, width))
+        allowed = None if mask is None else mask[:, None, None, :]
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+        return self.out(mixed.transpose(1, 2).reshape(n, length, width))
 
 
 class EncoderLayer(nn.Module):
@@ -143,12 +142,9 @@ class SequenceNetwork(nn.Module):
         self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
         self.head = nn.Linear(sizes[-1], outputs)
 
-    def forward(self, state: Tensor, goals: Tensor, by_length: Sequence[Tensor]) -> Tensor:
-        """state (N, S) normalised, goals (N, K, G) packed; by_length[i] are the samples with i visible keyframes."""
-        tokens = [self.encoder(state[rows], goals[rows, :length]) for length, rows in _present(by_length)]
-        order = torch.cat([rows for _, rows in _present(by_length)])
-        token = torch.empty_like(torch.cat(tokens)).index_copy(0, order, torch.cat(tokens))
-        return self._head(state, token)
+    def forward(self, state: Tensor, goals: Tensor) -> Tensor:
+        """state (n, S) normalised, goals (n, L, G) all of them visible."""
+        return self._head(state, self.encoder(state, goals))
 
     def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
         return self._head(state, self.encoder.forward_padded(state, goals, visible))
@@ -160,14 +156,24 @@ class SequenceNetwork(nn.Module):
         return self.head(x)
 
 
-def lengths(visible: Tensor) -> list[Tensor]:
-    """The samples with 0, 1, ... K visible keyframes."""
-    count = visible.sum(dim=1)
-    return [(count == n).nonzero()[:, 0] for n in range(visible.shape[1] + 1)]
+TOKENS = 2048  # computed at once: more no longer fit into the cache
 
 
-def _present(by_length: Sequence[Tensor]) -> Iterator[tuple[int, Tensor]]:
-    return ((length, rows) for length, rows in enumerate(by_length) if len(rows))
+def same_length(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[Tensor, int]]:
+    """Rows that see equally many keyframes, and how many; in pieces of so many tokens."""
+    counts = visible.sum(dim=1)
+    for count in range(visible.shape[1] + 1):
+        rows = (counts == count).nonzero()[:, 0]
+        for piece in rows.split(max(tokens // (count + 1), 1)) if len(rows) else ():
+            yield piece, count
+
+
+def by_length(function: Callable[[Tensor, Tensor], Tensor], observations: Observations) -> Tensor:
+    """The function of state and visible keyframes for samples of mixed lengths, in their order."""
+    pieces = list(same_length(observations.visible))
+    results = [function(observations.state[rows], observations.goals[rows, :count]) for rows, count in pieces]
+    order = torch.argsort(torch.cat([rows for rows, _ in pieces]))
+    return torch.cat(results)[order]
 
 
 class Actor(nn.Module):
@@ -188,13 +194,13 @@ class Actor(nn.Module):
     def std(self) -> Tensor:
         return self.floor + self.log_spare_std.exp()
 
-    def forward(self, observations: Observations, by_length: Sequence[Tensor]) -> Tensor:
-        return self.network(self.normalizer(observations.state), observations.goals, by_length)
+    def forward(self, state: Tensor, goals: Tensor) -> Tensor:
+        """The mean action; all keyframes visible."""
+        return self.network(self.normalizer(state), goals)
 
     def act(self, observations: Observations) -> Tensor:
-        """The mean action for samples as the environment gives them."""
-        observations = packed(observations)
-        return self(observations, lengths(observations.visible))
+        """The mean action for packed samples of any lengths."""
+        return by_length(self, observations)
 
     def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
         return self.network.forward_padded(self.normalizer(state), goals, visible)
@@ -212,9 +218,9 @@ class Critics(nn.Module):
         self.networks = nn.ModuleList(SequenceNetwork(config, state_size, goal_size, n) for n in split)
         self.returns = Normalizer(groups, memory=1e6)
 
-    def forward(self, state: Tensor, goals: Tensor, by_length: Sequence[Tensor]) -> Tensor:
-        """(N, groups) in normalised units; state normalised."""
-        return torch.cat([network(state, goals, by_length) for network in self.networks], dim=-1)
+    def forward(self, state: Tensor, goals: Tensor) -> Tensor:
+        """(n, groups) in units of the returns' deviation; state normalised, all keyframes visible."""
+        return torch.cat([network(state, goals) for network in self.networks], dim=-1)
 
     def values(self, prediction: Tensor) -> Tensor:
         return prediction * self.returns.std + self.returns.mean

@@ -9,10 +9,9 @@ from torch import Tensor, nn
 from keystride.learner import parallel
 from keystride.learner.advantages import gae, mixed
 from keystride.learner.config import PpoConfig
-from keystride.learner.networks import Actor, Critics, Observations, lengths
+from keystride.learner.networks import Actor, Critics, Observations, by_length, same_length
 from keystride.learner.rollout import Rollout, log_probability
 
-VALUE_CHUNK = 4096  # samples at once when values are only read
 
 
 @dataclass(frozen=True)
@@ -121,12 +120,10 @@ class Ppo:
         return values, next_values
 
     def _value(self, observations: Observations) -> Tensor:
-        chunks = [observations[slice(i, i + VALUE_CHUNK)] for i in range(0, len(observations), VALUE_CHUNK)]
-        return torch.cat([self.critics.values(self._predict(chunk)) for chunk in chunks])
+        return self.critics.values(by_length(self._predict, observations))
 
-    def _predict(self, observations: Observations) -> Tensor:
-        state = self.actor.normalizer(observations.state)
-        return self.critics(state, observations.goals, lengths(observations.visible))
+    def _predict(self, state: Tensor, goals: Tensor) -> Tensor:
+        return self.critics(self.actor.normalizer(state), goals)
 
     def _minibatches(self, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Rows, and which of them are shown mirrored: half of them in one epoch, the other half in the next."""
@@ -137,17 +134,28 @@ class Ppo:
                 yield rows, flips[rows] ^ bool(epoch % 2)
 
     def _step(self, samples: Samples, flip: Tensor) -> dict[str, float]:
+        """One step on a minibatch; gradients gather over pieces of equal length, which fit into the cache."""
         samples, straight = self._flipped(samples, flip)
-        policy_loss, kl, report = self._policy_loss(samples, straight)
-        value_loss = (self._predict(samples.observations) - samples.returns).square().mean(dim=0)
-        loss = policy_loss + value_loss.sum()
         self.actor_optimizer.zero_grad(set_to_none=True)
         self.critic_optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        self._apply(kl)
-        for group, value in zip(self.config.groups, value_loss.tolist(), strict=True):
-            report[f"value_loss/{group.name}"] = value
-        return report
+        report: dict[str, Tensor] = {}
+        for rows, count in same_length(samples.observations.visible):
+            share = len(rows) / len(flip)
+            for name, value in self._gather(samples[rows], count, straight[rows], share).items():
+                report[name] = report.get(name, torch.zeros(())) + share * value
+        (-self.config.entropy * self.actor.std.log().sum()).backward()
+        kl = report["shift"] / straight.float().mean().clamp(min=1e-6) + _std_divergence(self._acting_std, self.actor.std)
+        self._apply(kl.detach())
+        return {"kl": kl.item(), "std": self.actor.std.mean().item(), **{name: v.item() for name, v in report.items()}}
+
+    def _gather(self, samples: Samples, count: int, straight: Tensor, share: float) -> dict[str, Tensor]:
+        """Add this piece's gradient; what it measured."""
+        state, goals = samples.observations.state, samples.observations.goals[:, :count]
+        gain, report = self._gain(samples, self.actor(state, goals), straight)
+        value_loss = (self._predict(state, goals) - samples.returns).square().mean(dim=0)
+        (share * (value_loss.sum() - gain)).backward()
+        losses = {f"value_loss/{g.name}": v for g, v in zip(self.config.groups, value_loss.detach(), strict=True)}
+        return {**report, **losses}
 
     def _flipped(self, samples: Samples, flip: Tensor) -> tuple[Samples, Tensor]:
         """Chosen samples mirrored; the second result marks those left as they were."""
@@ -163,23 +171,20 @@ class Ppo:
         mean = torch.where(pick, mirrored(samples.mean, sides.action), samples.mean)
         return Samples(observations, mean, action, samples.log_prob, samples.advantage, samples.returns), ~flip
 
-    def _policy_loss(self, samples: Samples, straight: Tensor) -> tuple[Tensor, Tensor, dict[str, float]]:
-        mean = self.actor(samples.observations, lengths(samples.observations.visible))
+    def _gain(self, samples: Samples, mean: Tensor, straight: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """The clipped surrogate, and how far the policy has moved from the one that acted."""
         std = self.actor.std
         ratio = (log_probability(samples.action, mean, std) - samples.log_prob).exp()
         clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
         gain = torch.minimum(ratio * samples.advantage, clipped * samples.advantage).mean()
-        entropy = std.log().sum()
         with torch.no_grad():
             shift = 0.5 * ((mean - samples.mean) / std).square().sum(dim=-1)
-            kl = shift[straight].mean() + _std_divergence(self._acting_std, std)
             report = {
-                "kl": kl.item(),
-                "clipped": ((ratio - 1).abs() > self.config.clip).float().mean().item(),
-                "std": std.mean().item(),
-                "asymmetry": shift[~straight].mean().item() if (~straight).any() else 0.0,
+                "shift": (shift * straight).mean(),
+                "asymmetry": (shift * ~straight).mean(),
+                "clipped": ((ratio - 1).abs() > self.config.clip).float().mean(),
             }
-        return -gain - self.config.entropy * entropy, kl, report
+        return gain, report
 
     def _apply(self, kl: Tensor) -> None:
         parameters = [*self.actor.parameters(), *self.critics.parameters()]
