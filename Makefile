@@ -6,10 +6,6 @@
 
 PYTHON ?= python3
 EXTRAS := train,studio,video,deploy,dev
-TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
-# On Linux the plain torch is the CUDA build, gigabytes larger: take the CPU build, from here unless it is at hand already.
-TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
-
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip
 READY := .venv/.ready
@@ -44,9 +40,5 @@ $(READY): pyproject.toml constraints.txt
 	  exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) install -q -c constraints.txt pip hatchling editables
-	@if [ "$$(uname)" = Linux ]; then \
-	  echo "installing torch $(TORCH), CPU build"; \
-	  $(PIP) install -q -c constraints.txt torch==$(TORCH)+cpu 2>/dev/null || \
-	  $(PIP) install -q -c constraints.txt torch==$(TORCH)+cpu --extra-index-url $(TORCH_CPU_INDEX); fi
 	$(PIP) install -q --no-build-isolation -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $(READY)
