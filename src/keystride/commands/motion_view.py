@@ -20,13 +20,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ViewMotion:
-    """Render a clip to an MP4 file; with its source at hand, the animal's skeleton goes ahead of the robot."""
+    """Render a clip to an MP4 file, or play it in the browser.
+
+    With its source at hand, the animal's skeleton goes with the robot.
+    """
 
     clip: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="CLIP")]
     """A clip of a library, .npz."""
 
     out: Path | None = None
-    """The film, .mp4. By default beside the working directory's files, called after the clip."""
+    """The film, .mp4. By default in the working directory, called after the clip."""
+
+    browser: bool = False
+    """Play it in the browser instead (extra studio), on this machine only."""
+
+    port: int = 8082
+    """For --browser; the next free one where it is taken."""
 
     source: Path | None = None
     """Folder with the BVH files that the clip was imported from, to show the animal."""
@@ -47,9 +56,17 @@ class ViewMotion:
     """2 shows it at half speed."""
 
     def run(self) -> int:
+        clip = self._load()
+        if not self.browser:
+            return self._film(clip)
+        from keystride.commands.motion_browser import play_in_browser
+
+        play_in_browser(clip, self._animal(clip), self.port)
+        return 0
+
+    def _film(self, clip: Clip) -> int:
         from imageio_ffmpeg import write_frames
 
-        clip = self._load()
         out = self.out or Path(f"{clip.name}.mp4")
         part = out.with_name(f".{out.stem}.part.mp4")
         rate: Any = clip.fps / self.every / self.slower  # the library's hint says int; it takes any number
