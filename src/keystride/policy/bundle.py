@@ -11,6 +11,7 @@ WEIGHTS = "weights.safetensors"  # of all networks, to go on training
 CONFIG = "config.yaml"  # all settings of the run
 CURVE = "curve.json"  # how it learnt, see policy.curve
 FIGURES = "figures.json"  # rows of `keystride evaluate`, when there are any
+NOTES = "notes.md"  # further known limits, when there are any
 CARD = "card.md"  # the same and the rest, for people
 METRICS = "metrics.jsonl"  # in runs only
 

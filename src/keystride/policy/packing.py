@@ -14,6 +14,7 @@ from keystride.policy.bundle import (
     CURVE,
     FIGURES,
     METRICS,
+    NOTES,
     POLICY,
     WEIGHTS,
     find,
@@ -24,30 +25,28 @@ from keystride.policy.card import card
 from keystride.policy.curve import read_curve
 from keystride.policy.export import critic_file, policy_file
 from keystride.policy.metadata import PolicyError
+from keystride.policy.provenance import read_settings
 from keystride.policy.runtime import Critics, Policy
-from keystride.policy.trained import Trained, load_trained
+from keystride.policy.trained import load_trained
 from keystride.policy.weights import fingerprint, load_weights, save_weights
 
 
 def pack(source: str | Path, folder: Path, figures: Path | None = None, notes: Path | None = None) -> None:
-    """Write the bundle of a run, of one of its checkpoints, or of another bundle; all of it or nothing."""
+    """Write the bundle of a run or of one of its checkpoints; all of it or nothing.
+
+    The source may be a bundle, to give it new figures: its networks are taken as they are, and so is what is not given.
+    """
     if folder.exists() and not is_bundle(folder):
         raise PolicyError(f"{folder} exists and is no bundle: it will not be replaced")
     place = find(source)
-    trained = load_trained(place)
-    curve = _curve(place, trained.origin.steps)
-    rows = _figures(figures)
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     part.mkdir(parents=True)
     try:
-        _write_networks(trained, part)
-        (part / CONFIG).write_bytes((home(place) / CONFIG).read_bytes())
-        (part / CURVE).write_text(json.dumps(curve))
-        if rows:
-            (part / FIGURES).write_text(json.dumps({"rows": rows}, indent=1))
-        metadata, limits = Policy.load(part).metadata, notes.read_text() if notes else ""
-        text = card(folder.name, metadata, trained.settings, curve["hours"], rows=rows, notes=limits)
-        (part / CARD).write_text(text)
+        fill = _copy_bundle if is_bundle(place) else _make_bundle
+        fill(place, part)
+        _add_figures(figures, part)
+        _add_notes(notes, part)
+        _write_card(folder.name, part)
         check_bundle(part)
         publish(part, folder)
     finally:
@@ -63,21 +62,41 @@ def check_bundle(folder: Path) -> None:
             raise PolicyError(f"{folder}: its ONNX files were not made of its {WEIGHTS}")
 
 
-def _write_networks(trained: Trained, folder: Path) -> None:
+def _make_bundle(place: Path, folder: Path) -> None:
+    trained = load_trained(place)
+    curve = read_curve(home(place) / METRICS, until=trained.origin.steps)
+    (folder / CURVE).write_text(json.dumps(curve))
+    (folder / CONFIG).write_bytes((home(place) / CONFIG).read_bytes())
     save_weights(trained.weights, folder / WEIGHTS)
     (folder / POLICY).write_bytes(policy_file(trained))
     (folder / CRITIC).write_bytes(critic_file(trained))
 
 
-def _curve(place: Path, steps: int) -> dict[str, Any]:
-    if is_bundle(place):
-        return json.loads((place / CURVE).read_text())
-    return read_curve(home(place) / METRICS, until=steps)
+def _copy_bundle(place: Path, folder: Path) -> None:
+    for name in (POLICY, CRITIC, WEIGHTS, CONFIG, CURVE, FIGURES, NOTES):
+        if (place / name).is_file():
+            (folder / name).write_bytes((place / name).read_bytes())
 
 
-def _figures(path: Path | None) -> list[dict[str, Any]]:
-    if path is None:
-        return []
+def _add_figures(figures: Path | None, folder: Path) -> None:
+    if figures is not None:
+        (folder / FIGURES).write_text(json.dumps({"rows": _rows(figures)}, indent=1))
+
+
+def _add_notes(notes: Path | None, folder: Path) -> None:
+    if notes is not None:
+        (folder / NOTES).write_bytes(notes.read_bytes())
+
+
+def _write_card(name: str, folder: Path) -> None:
+    hours = json.loads((folder / CURVE).read_text())["hours"]
+    rows = _rows(folder / FIGURES) if (folder / FIGURES).is_file() else []
+    notes = (folder / NOTES).read_text() if (folder / NOTES).is_file() else ""
+    text = card(name, Policy.load(folder).metadata, read_settings(folder), hours, rows=rows, notes=notes)
+    (folder / CARD).write_text(text)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         content = json.loads(path.read_text())
         rows = content["rows"] if isinstance(content, dict) else content

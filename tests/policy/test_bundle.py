@@ -1,0 +1,49 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from keystride.policy.bundle import POLICY, find, home, known, onnx_file, run_checkpoint
+from keystride.policy.metadata import PolicyError
+from keystride.policy.opening import open_policy, policy_content
+from keystride.policy.packing import check_bundle
+
+
+def test_every_kind_of_policy_is_found(bundle: Path, run_folder: Path) -> None:
+    checkpoint = run_checkpoint(run_folder)
+    assert checkpoint is not None
+    for place in (bundle, bundle / POLICY, run_folder, checkpoint):
+        assert find(str(place)) == place
+
+
+def test_an_unknown_policy_is_one_line_that_helps(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"no policy 'go3': .*a bundle folder, an \.onnx file or a run") as caught:
+        find("go3")
+    assert all(name in str(caught.value) for name in known())
+    with pytest.raises(PolicyError, match="is a folder, but no bundle"):
+        find(tmp_path)
+
+
+def test_a_run_is_no_file_and_says_how_to_get_one(run_folder: Path) -> None:
+    with pytest.raises(PolicyError, match=r"keystride export .*tiny --out FILE.onnx"):
+        onnx_file(run_folder)
+
+
+def test_a_runs_best_goes_before_its_latest_unless_that_is_asked_for(run_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(run_folder, run)
+    assert run_checkpoint(run) == run / "checkpoints" / "00000007"
+    shutil.copytree(run / "checkpoints" / "00000007", run / "best")
+    assert run_checkpoint(run) == run / "best"
+    assert run_checkpoint(run, newest=True) == run / "checkpoints" / "00000007"
+    assert home(run / "best") == home(run / "checkpoints" / "00000007") == run
+
+
+def test_what_is_exported_is_handed_on_as_it_is(bundle: Path) -> None:
+    assert policy_content(bundle) == policy_content(bundle / POLICY) == (bundle / POLICY).read_bytes()
+    assert open_policy(bundle).metadata.robot == "unitree_go2"
+
+
+@pytest.mark.parametrize("name", known())
+def test_shipped_bundles_are_whole(name: str) -> None:
+    check_bundle(find(name))

@@ -1,0 +1,105 @@
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keystride.policy.bundle import CARD, CONFIG, CRITIC, CURVE, FIGURES, POLICY, WEIGHTS
+from keystride.policy.metadata import PolicyError
+from keystride.policy.packing import check_bundle, pack
+from keystride.policy.trained import load_trained
+from keystride.policy.weights import Weights, load_weights, save_weights
+
+ROW = {
+    "suite": "matching",
+    "scenario": "walk",
+    "goal": 1,
+    "metric": "distance_m",
+    "mean": 0.0871,
+    "std": 0.02,
+    "episodes": 200,
+    "falls": 1,
+    "paper": 0.087,
+}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_bundle_holds_everything_and_is_whole(bundle: Path, run_folder: Path) -> None:
+    assert content(bundle).keys() == {POLICY, CRITIC, WEIGHTS, CONFIG, CURVE, CARD}
+    assert (bundle / CONFIG).read_bytes() == (run_folder / CONFIG).read_bytes()
+    assert json.loads((bundle / CURVE).read_text())["training"]["reward/goal"] == [0.5]
+    check_bundle(bundle)
+
+
+def test_a_bundle_can_be_loaded_and_exported_like_its_run(bundle: Path, run_folder: Path) -> None:
+    assert load_trained(bundle).origin == load_trained(run_folder).origin
+
+
+def test_onnx_of_other_weights_is_noticed(bundle: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(bundle, other)
+    weights = load_weights(bundle)
+    actor = {name: values + 1 for name, values in weights.actor.items()}
+    save_weights(Weights(actor, weights.critics, weights.discriminator), other / WEIGHTS)
+    with pytest.raises(PolicyError, match=r"not made of its weights.safetensors"):
+        check_bundle(other)
+
+
+@pytest.fixture
+def copy(bundle: Path, tmp_path: Path) -> Path:
+    shutil.copytree(bundle, tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def refuse(source: Path, folder: Path, error: type[Exception], reason: str, **more: Any) -> None:
+    """The attempt fails, and leaves the folder and its neighbours as they were."""
+    before = {path.name: content(path) if path.is_dir() else path.read_bytes() for path in folder.parent.iterdir()}
+    with pytest.raises(error, match=reason):
+        pack(source, folder, **more)
+    after = {path.name: content(path) if path.is_dir() else path.read_bytes() for path in folder.parent.iterdir()}
+    assert after == before
+
+
+def test_a_folder_that_is_no_bundle_is_never_replaced(run_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.md").write_text("one")
+    refuse(run_folder, tmp_path / "thesis", PolicyError, "is no bundle: it will not be replaced")
+
+
+def test_figures_of_another_kind_leave_the_bundle_as_it_is(copy: Path) -> None:
+    figures = copy.parent / "figures.json"
+    for text in ("{", "3", '{"rows": 3}', '{"rows": [{"suite": "matching"}]}', '{"mean": 1}'):
+        figures.write_text(text)
+        refuse(copy, copy, PolicyError, "does not hold the rows", figures=figures)
+
+
+def test_weights_that_do_not_fit_leave_no_trace(run_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "other"
+    shutil.copytree(run_folder, run)
+    settings = (run / CONFIG).read_text()
+    (run / CONFIG).write_text(settings.replace("width: 16", "width: 24"))
+    assert (run / CONFIG).read_text() != settings
+    (tmp_path / "bundles").mkdir()
+    refuse(run, tmp_path / "bundles" / "new", PolicyError, "do not belong together")
+
+
+def test_a_new_bundle_takes_the_old_ones_place_or_leaves_it(bundle: Path, copy: Path) -> None:
+    """The first attempt fails when its networks are already written."""
+    missing = copy.parent / "nowhere.md"
+    refuse(bundle, copy, FileNotFoundError, "nowhere", notes=missing)
+    figures, notes = copy.parent / "figures.json", copy.parent / "notes.md"
+    figures.write_text(json.dumps({"rows": [ROW]}))
+    notes.write_text("- It limps.\n")
+    pack(bundle, copy, figures, notes)
+    assert json.loads((copy / FIGURES).read_text())["rows"] == [ROW]
+    card = (copy / CARD).read_text()
+    assert "| matching | walk | 1 | distance, m | 0.087 | 0.020 | 0.087 | 200 | 1 |" in card
+    assert "- It limps." in card
+    assert (copy / POLICY).read_bytes() == (bundle / POLICY).read_bytes()
+    pack(copy, copy)
+    assert (copy / CARD).read_text() == card, "figures and notes stay with the bundle"
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["figures.json", "notes.md", "tiny"]

@@ -1,0 +1,79 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from keystride.commands.errors import UserError
+from keystride.commands.train import Train
+from keystride.commands.training import Run, make_trainer
+from keystride.learner.trainer import Trainer
+from keystride.motion.library import Library
+from keystride.policy.bundle import POLICY, WEIGHTS, run_checkpoint
+from keystride.policy.metadata import PolicyError
+from keystride.policy.weights import Weights, fingerprint, load_weights, save_weights
+
+
+def test_run_checkpoint_and_bundle_hold_the_same_weights(run_folder: Path, bundle: Path) -> None:
+    checkpoint = run_checkpoint(run_folder)
+    assert checkpoint is not None
+    trees = [load_weights(place).tree() for place in (run_folder, checkpoint, bundle)]
+    for tree in trees[1:]:
+        assert tree.keys() == trees[0].keys() == {"actor", "critics", "discriminator"}
+        assert all(fingerprint(tree[part]) == fingerprint(trees[0][part]) for part in tree)
+
+
+def begin(command: Train, library: Library, start_from: Path, runs: Path) -> Trainer:
+    command = replace(command, start_from=start_from, runs=runs)
+    trainer = make_trainer(command, library)
+    Run(command, trainer, library).begin()
+    return trainer
+
+
+def test_training_starts_from_a_bundle(
+    bundle: Path, trainer: Trainer, command: Train, library: Library, tmp_path: Path
+) -> None:
+    fresh = begin(command, library, bundle, tmp_path)
+    for name in ("actor", "critics", "discriminator"):
+        pairs = zip(getattr(trainer, name).state_dict().items(), getattr(fresh, name).state_dict().items(), strict=True)
+        assert all(a == b and torch.equal(x, y) for (a, x), (b, y) in pairs)
+    assert fresh.steps == 0
+
+
+def test_a_bundle_of_other_sizes_is_no_start(bundle: Path, command: Train, library: Library, tmp_path: Path) -> None:
+    wider = replace(command.learner, network=replace(command.learner.network, width=24))
+    with pytest.raises(UserError, match="are of other sizes than those of this run"):
+        begin(replace(command, learner=wider), library, bundle, tmp_path)
+
+
+def test_weights_come_back_from_their_file(tmp_path: Path) -> None:
+    weights = Weights({"a.b": np.arange(6.0).reshape(2, 3)}, {"c": np.array([1, 2], dtype=np.float32)}, {})
+    (tmp_path / POLICY).touch()
+    save_weights(weights, tmp_path / WEIGHTS)
+    back = load_weights(tmp_path)
+    np.testing.assert_array_equal(back.actor["a.b"], weights.actor["a.b"])
+    assert back.critics["c"].dtype == np.float32
+    assert back.tree().keys() == {"actor", "critics"}
+
+
+def test_a_fingerprint_knows_values_names_shapes_and_no_order() -> None:
+    a, b = np.arange(4.0), np.ones(2)
+    same = fingerprint({"a": a, "b": b})
+    assert fingerprint({"b": b, "a": a}) == same
+    others = [{"a": a + 1e-12, "b": b}, {"a": a, "c": b}, {"a": a.reshape(2, 2), "b": b}, {"a": a}]
+    assert same not in map(fingerprint, others)
+
+
+def test_what_holds_no_weights_is_refused(bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="one file holds no weights"):
+        load_weights(bundle / POLICY)
+    (tmp_path / POLICY).touch()
+    with pytest.raises(PolicyError, match="no weights that can be read"):
+        load_weights(tmp_path)
+    (tmp_path / WEIGHTS).write_bytes(b"\xff" * 100)
+    with pytest.raises(PolicyError, match="no weights that can be read"):
+        load_weights(tmp_path)
+    save_weights(Weights({"a": np.ones(2)}, {}, {}), tmp_path / WEIGHTS)
+    with pytest.raises(PolicyError, match="lacks the actor's or the critics'"):
+        load_weights(tmp_path)
