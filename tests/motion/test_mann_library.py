@@ -47,7 +47,7 @@ def test_every_kind_of_motion_is_in_it(mann: list[Imported]):
             seconds[tag] = seconds.get(tag, 0.0) + (last - first) / 50
     least = {"stand": 200, "walk": 150, "trot": 80, "canter": 15, "turn": 80, "sit": 150, "lie": 60, "rear": 20}
     assert all(seconds[tag] > value for tag, value in least.items()), seconds
-    assert seconds["paw up"] > 8
+    assert seconds["paw_up"] > 8
     assert seconds["jump"] > 4
 
 

@@ -11,7 +11,7 @@ from keystride.robot.go2 import GO2
 def standing(name: str = "stand", height: float = 0.333, frames: int = 60) -> Clip:
     position = np.tile([0.0, 0.0, height], (frames, 1))
     turn = np.tile([1.0, 0, 0, 0], (frames, 1))
-    metadata = {"tags": ["stand"], "segments": [[0, frames, "stand"], [0, 1, "unheard of"]], "source": "a<b>.bvh"}
+    metadata = {"tags": ["stand"], "segments": [[0, frames, "stand"], [0, 1, "<waltz>"]], "source": "a<b>.bvh"}
     return make_clip(name, GO2, position, turn, np.tile(GO2.stance, (frames, 1)), metadata)
 
 
@@ -43,8 +43,10 @@ def test_drawings_are_well_formed():
     root = ElementTree.fromstring(drawing)
     names = [element.tag.rpartition("}")[2] for element in root.iter()]
     assert names.count("polyline") == 2
-    assert names.count("rect") == 1 + 1 + 4  # one segment, one frame, four feet
+    assert names.count("rect") == 2 + 1 + 4  # two segments, one frame, four feet
 
 
-def test_segments_of_unknown_tags_are_passed_over():
-    assert segments_in(standing()) == [(0, 60, "stand")]
+def test_tags_of_its_own_are_shown_as_text():
+    page = report_page([standing()], GO2, "dances")
+    assert "&lt;waltz&gt; 0 s" in page
+    assert "<waltz>" not in page

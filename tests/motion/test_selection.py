@@ -32,8 +32,8 @@ def test_parts_of_less_than_a_second_are_dropped():
 
 
 def test_tags_by_hand_move_with_the_part():
-    selection = Selection(tags=(Correction(clip="a", frames=(100, 119), tag="paw up"),))
-    assert corrections_in(selection, "a", first=40, rate=0.5) == [(10, 20, "paw up")]
+    selection = Selection(tags=(Correction(clip="a", frames=(100, 119), tag="paw_up"),))
+    assert corrections_in(selection, "a", first=40, rate=0.5) == [(10, 20, "paw_up")]
     assert corrections_in(selection, "b", first=40, rate=0.5) == []
 
 

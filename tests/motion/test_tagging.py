@@ -44,8 +44,8 @@ def test_speeds_name_the_gaits():
 def test_heights_and_pitch_name_the_postures():
     assert tag_of(posed(0.13, feet=on_ground(0.13, 0.0))) == "lie"
     assert tag_of(posed(0.24, 0.6, feet=on_ground(0.24, 0.6))) == "sit"
-    assert tag_of(posed(HEIGHT, feet=on_ground(HEIGHT, 0.0, lifted=0.12))) == "paw up"
-    assert tag_of(posed(0.24, 0.6, feet=on_ground(0.24, 0.6, lifted=0.12))) == "paw up"
+    assert tag_of(posed(HEIGHT, feet=on_ground(HEIGHT, 0.0, lifted=0.12))) == "paw_up"
+    assert tag_of(posed(0.24, 0.6, feet=on_ground(0.24, 0.6, lifted=0.12))) == "paw_up"
     assert tag_of(posed(0.4, 0.9)) == "rear"
 
 
@@ -78,6 +78,6 @@ def test_segments_cover_the_clip_and_short_ones_are_absorbed():
 
 
 def test_a_hand_has_the_last_word():
-    found = tag_metadata(posed(), GO2, corrections=[(20, 60, "paw up")])
-    assert found["segments"] == [[0, 20, "stand"], [20, 60, "paw up"], [60, 100, "stand"]]
-    assert found["tags"] == ["stand", "paw up"]
+    found = tag_metadata(posed(), GO2, corrections=[(20, 60, "paw_up")])
+    assert found["segments"] == [[0, 20, "stand"], [20, 60, "paw_up"], [60, 100, "stand"]]
+    assert found["tags"] == ["stand", "paw_up"]

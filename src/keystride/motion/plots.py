@@ -24,7 +24,12 @@ TAG_COLOURS = dict(
 )
 
 
+OTHER_TAGS = "#dfe6dd"  # a library may have tags of its own
 DARK_TAGS = ("trot", "canter")
+
+
+def paper_of(tag: str) -> str:
+    return TAG_COLOURS.get(tag, OTHER_TAGS)
 
 
 def ink_on(tag: str) -> str:
@@ -73,7 +78,7 @@ def tag_band(segments: Sequence[Segment], frames: int) -> tuple[str, int]:
     parts = [_tick("tags", 12)]
     for first, last, tag in segments:
         width = (last - first) * scale
-        parts.append(f'<rect x="{first * scale:.1f}" width="{width:.1f}" height="16" fill="{TAG_COLOURS[tag]}"/>')
+        parts.append(f'<rect x="{first * scale:.1f}" width="{width:.1f}" height="16" fill="{paper_of(tag)}"/>')
         if width > 7 * len(tag):
             ink = f'font-size="10" fill="{ink_on(tag)}"'
             parts.append(f'<text x="{first * scale + 3:.1f}" y="12" {ink}>{escape(tag)}</text>')

@@ -9,9 +9,9 @@ import numpy as np
 
 from keystride.motion.clip import Clip
 from keystride.motion.contacts import feet_in_world, foot_clearance, planted
-from keystride.motion.plots import LEG_COLOURS, TAG_COLOURS, contact_rows, ink_on, lines, svg, tag_band, time_axis
+from keystride.motion.plots import LEG_COLOURS, contact_rows, ink_on, lines, paper_of, svg, tag_band, time_axis
 from keystride.motion.quality import Figures, Frames, Targets, figures, measure, pool
-from keystride.motion.tagging import TAGS, Segment
+from keystride.motion.tagging import Segment
 from keystride.robot.description import Robot
 
 HEADINGS = ("seconds", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "motor %", "airborne %")
@@ -78,21 +78,19 @@ def _row(name: str, row: Figures, anchor: str | None = None) -> str:
 
 def _tag_key(clips: Sequence[Clip]) -> list[str]:
     """Seconds by tag, longest first."""
-    seconds = dict.fromkeys(TAGS, 0.0)
+    seconds: dict[str, float] = {}
     for clip in clips:
         for first, last, tag in segments_in(clip):
-            seconds[tag] += (last - first) / clip.fps
-    ordered = sorted((tag for tag in TAGS if seconds[tag]), key=lambda tag: -seconds[tag])
+            seconds[tag] = seconds.get(tag, 0.0) + (last - first) / clip.fps
+    ordered = sorted(seconds, key=lambda tag: -seconds[tag])
     return [
-        f'<span style="background:{TAG_COLOURS[tag]};color:{ink_on(tag)}">{tag} {seconds[tag]:.0f} s</span>'
+        f'<span style="background:{paper_of(tag)};color:{ink_on(tag)}">{escape(tag)} {seconds[tag]:.0f} s</span>'
         for tag in ordered
     ]
 
 
 def segments_in(clip: Clip) -> list[Segment]:
-    """The clip's segments; those of tags that we do not know are passed over."""
-    listed = clip.metadata.get("segments", ())
-    return [(int(first), int(last), str(tag)) for first, last, tag in listed if tag in TAGS]
+    return [(int(first), int(last), str(tag)) for first, last, tag in clip.metadata.get("segments", ())]
 
 
 def _section(clip: Clip, frames: Frames, robot: Robot) -> str:

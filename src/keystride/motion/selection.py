@@ -26,7 +26,7 @@ class Correction(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     clip: str
     frames: tuple[int, int]
-    tag: Literal["stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw up"]
+    tag: Literal["stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw_up"]
 
 
 class Selection(BaseModel):

@@ -1,4 +1,4 @@
-"""What happens in a clip, frame by frame: stand, walk, trot, canter, turn, jump, sit, lie, rear, paw up."""
+"""What happens in a clip, frame by frame: stand, walk, trot, canter, turn, jump, sit, lie, rear, paw_up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from keystride.motion.contacts import Flags, airborne, feet_in_world, foot_clear
 from keystride.motion.signals import runs, smooth, without_short
 from keystride.robot.description import Floats, Robot
 
-TAGS: tuple[str, ...] = ("stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw up")
+TAGS: tuple[str, ...] = ("stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw_up")
 STILL, WALK, TROT, CANTER, TURN, JUMP, SIT, LIE, REAR, PAW = range(len(TAGS))
 
 Labels = NDArray[np.intp]
@@ -69,7 +69,7 @@ def segments_of(labels: Labels, settings: TagSettings = DEFAULTS) -> list[Segmen
     found: list[Segment] = []
     for start, stop in zip(starts, stops, strict=True):
         tag = TAGS[int(labels[start])]
-        brief = (stop - start) / FPS < settings.least_seconds and tag not in ("jump", "paw up")
+        brief = (stop - start) / FPS < settings.least_seconds and tag not in ("jump", "paw_up")
         if found and (brief or found[-1][2] == tag):
             found[-1] = (found[-1][0], stop, found[-1][2])
         else:
