@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from keystride.commands.run_folder import RunFolder
 from keystride.commands.train import Train
-from keystride.commands.training import Run, make_trainer
+from keystride.commands.training import make_trainer
 from keystride.learner.config import CPU, DiscriminatorConfig, NetworkConfig
 from keystride.learner.trainer import Trainer
 from keystride.motion.clip import make_clip
@@ -61,11 +62,12 @@ def trainer(command: Train, library: Library) -> Trainer:
 
 
 @pytest.fixture(scope="session")
-def run_folder(command: Train, trainer: Trainer, library: Library) -> Path:
-    run = Run(command, trainer, library)
+def run_folder(command: Train, trainer: Trainer) -> Path:
+    run = RunFolder(command, trainer, dict)
     run.begin()
     run.note({"reward/goal": 0.5})
     run.keep()
+    run.end()
     return run.folder
 
 

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from keystride.policy.bundle import POLICY, find, home, known, onnx_file, run_checkpoint
+from keystride.policy.bundle import POLICY, find, home, is_bundle, known, onnx_file, run_checkpoint
 from keystride.policy.metadata import PolicyError
 from keystride.policy.opening import open_policy, policy_content
 from keystride.policy.packing import check_bundle
+from keystride.policy.weights import Weights, fingerprint, load_weights, save_weights
 
 
 def test_every_kind_of_policy_is_found(bundle: Path, run_folder: Path) -> None:
@@ -24,7 +25,23 @@ def test_an_unknown_policy_is_one_line_that_helps(tmp_path: Path) -> None:
         find(tmp_path)
 
 
-def test_a_run_is_no_file_and_says_how_to_get_one(run_folder: Path) -> None:
+def test_a_run_opens_with_its_file_while_that_is_of_its_best_weights(
+    run_folder: Path, bundle: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(run_folder, run)
+    (run / POLICY).write_bytes((bundle / POLICY).read_bytes())
+    assert policy_content(run) == (bundle / POLICY).read_bytes()
+    assert not is_bundle(run)
+    weights = load_weights(run)
+    better = {name: values + 1 for name, values in weights.actor.items()}
+    (run / "best").mkdir()
+    save_weights(Weights(better, weights.critics, {}), run / "best" / "learner.safetensors")
+    shutil.copy(run / "checkpoints" / "00000007" / "learner.json", run / "best")
+    assert open_policy(run).metadata.weights_sha256 == fingerprint(better)
+
+
+def test_a_run_without_a_file_says_how_to_get_one(run_folder: Path) -> None:
     with pytest.raises(PolicyError, match=r"keystride export .*tiny --out FILE.onnx"):
         onnx_file(run_folder)
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from keystride.commands.errors import UserError
+from keystride.commands.run_folder import RunFolder
 from keystride.commands.train import Train
-from keystride.commands.training import Run, make_trainer
+from keystride.commands.training import make_trainer
 from keystride.learner.trainer import Trainer
 from keystride.motion.library import Library
 from keystride.policy.bundle import POLICY, WEIGHTS, run_checkpoint
@@ -27,7 +28,9 @@ def test_run_checkpoint_and_bundle_hold_the_same_weights(run_folder: Path, bundl
 def begin(command: Train, library: Library, start_from: Path, runs: Path) -> Trainer:
     command = replace(command, start_from=start_from, runs=runs)
     trainer = make_trainer(command, library)
-    Run(command, trainer, library).begin()
+    run = RunFolder(command, trainer, dict)
+    run.begin()
+    run.end()
     return trainer
 
 
@@ -69,8 +72,6 @@ def test_what_holds_no_weights_is_refused(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="one file holds no weights"):
         load_weights(bundle / POLICY)
     (tmp_path / POLICY).touch()
-    with pytest.raises(PolicyError, match="no weights that can be read"):
-        load_weights(tmp_path)
     (tmp_path / WEIGHTS).write_bytes(b"\xff" * 100)
     with pytest.raises(PolicyError, match="no weights that can be read"):
         load_weights(tmp_path)

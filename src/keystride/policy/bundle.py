@@ -34,19 +34,22 @@ def find(name_or_path: str | Path) -> Path:
 
 
 def onnx_file(name_or_path: str | Path, name: str = POLICY) -> Path:
-    """The ONNX file of a policy, ready to run; or, with the name CRITIC, of its critics."""
+    """The ONNX file of a policy, ready to run; or, with the name CRITIC, of its critics.
+
+    Runs have one too, from the last time that they became better.
+    """
     path = find(name_or_path)
     if path.is_file():
         return path
-    if not is_bundle(path):
-        raise PolicyError(f"{path} is a training run: make a file of it with `keystride export {path} --out FILE.onnx`")
-    if not (path / name).is_file():
+    if (path / name).is_file():
+        return path / name
+    if is_bundle(path):
         raise PolicyError(f"{path} holds no {name}")
-    return path / name
+    raise PolicyError(f"{path} has no {name} yet: `keystride export {path} --out FILE.onnx` makes one")
 
 
 def is_bundle(path: Path) -> bool:
-    return (path / POLICY).is_file()
+    return (path / POLICY).is_file() and (path / WEIGHTS).is_file()
 
 
 def is_run(path: Path) -> bool:
