@@ -10,14 +10,19 @@ import tyro
 
 from keystride import __version__
 from keystride.commands import errors
+from keystride.commands.benchmark_learner import BenchmarkLearner
+from keystride.commands.benchmark_physics import BenchmarkPhysics
 from keystride.commands.benchmark_policy import BenchmarkPolicy
+from keystride.commands.benchmark_train import BenchmarkTrain
 from keystride.commands.check import Check
 from keystride.commands.deploy import DeployGo2, DeploySelftest, DeploySim
+from keystride.commands.evaluate import Evaluate
 from keystride.commands.export import Export
 from keystride.commands.graphics import choose_graphics
 from keystride.commands.motion_import import ImportMotion
 from keystride.commands.motion_report import ReportMotion
 from keystride.commands.motion_view import ViewMotion
+from keystride.commands.play import Play
 from keystride.commands.robot import ShowRobot
 from keystride.commands.train import Train, train_with_preset
 
@@ -41,17 +46,22 @@ class Group:
 
 # A command's module is imported for every --help: it keeps heavy imports inside run().
 COMMANDS: dict[str, type[Command] | Group] = {
-    "benchmark": Group("Measure how fast things run.", {"policy": BenchmarkPolicy}),
+    "benchmark": Group(
+        "Measure how fast things run.",
+        {"learner": BenchmarkLearner, "physics": BenchmarkPhysics, "policy": BenchmarkPolicy, "train": BenchmarkTrain},
+    ),
     "check": Check,
     "deploy": Group(
         "Play a policy on a Go2 or on a simulated one.",
         {"go2": DeployGo2, "sim": DeploySim, "selftest": DeploySelftest},
     ),
+    "evaluate": Evaluate,
     "export": Export,
     "motion": Group(
         "Clips of motion: import them, look at them, report on them.",
         {"import": ImportMotion, "report": ReportMotion, "view": ViewMotion},
     ),
+    "play": Play,
     "robot": ShowRobot,
     "train": Train,
 }

@@ -1,0 +1,228 @@
+"""`keystride evaluate`: the paper's tables, with our figures beside its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from keystride.commands.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+    from keystride.evaluation.episodes import Progress
+    from keystride.evaluation.suites import Contender, Outcome, Setting
+    from keystride.evaluation.tables import Cell, Table
+
+WIDTH = 118  # of tables that go to a file or a pipe
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure a policy: errors at keyframes, falls, style and robustness, with the paper's cells beside ours.
+
+    Everything is simulated with fixed seeds: the same command prints the same figures on the same machine.
+    """
+
+    policy: str = "go2-pose"
+    """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
+    next_policy: str | None = None
+    """The policy that is aware of the next goal only, to be compared with in the anticipation suite."""
+    suite: Literal["matching", "generalization", "anticipation", "style", "robustness", "all"] = "all"
+    """What to measure."""
+    episodes: int = 256
+    """Episodes a scenario, all at once."""
+    library: tuple[Path, ...] = ()
+    """Motion libraries that keyframes are drawn from. None: the authored clips that ship with keystride."""
+    unseen: tuple[Path, ...] = ()
+    """Motion libraries that the policy has never seen."""
+    authored: bool = True
+    """Add the authored clips to the libraries, as training does."""
+    seed: int = 0
+    threads: int = 0
+    """0: one a core. The figures do not depend on it."""
+    json: Path | None = None
+    """Write all rows as JSON; - prints them instead of the tables."""
+    out: Path | None = None
+    """Folder for the report: one HTML file with all tables and figures."""
+
+    def run(self) -> int:
+        if self.episodes < 1:
+            raise UserError("--episodes must be at least 1")
+        with _bars() as bars:
+            setting = _setting(self, bars)
+            outcomes = {name: suite(setting) for name, suite in _suites(self.suite).items()}
+            pictures = _pictures(setting) if self.out is not None else []
+        if self.json != Path("-"):
+            _print(self, outcomes)
+        if self.json is not None:
+            _write_json(self, outcomes)
+        if self.out is not None:
+            _write_report(self, outcomes, pictures)
+        return 0
+
+    @property
+    def about(self) -> str:
+        return f"{Path(self.policy).name}, {self.episodes} episodes a scenario, seed {self.seed}"
+
+
+def _suites(name: str) -> dict[str, Any]:
+    from keystride.evaluation.robustness import robustness
+    from keystride.evaluation.style import style
+    from keystride.evaluation.suites import anticipation, generalization, matching
+
+    suites = {
+        "matching": matching,
+        "generalization": generalization,
+        "anticipation": anticipation,
+        "style": style,
+        "robustness": robustness,
+    }
+    return suites if name == "all" else {name: suites[name]}
+
+
+def _setting(command: Evaluate, bars: Bars) -> Setting:
+    from keystride.evaluation.libraries import load_libraries
+    from keystride.evaluation.suites import Setting
+    from keystride.robot.go2 import GO2
+
+    return Setting(
+        robot=GO2,
+        contender=_contender(command.policy),
+        rival=None if command.next_policy is None else _contender(command.next_policy),
+        libraries=load_libraries(GO2, command.library, command.unseen, authored=command.authored),
+        episodes=command.episodes,
+        seed=command.seed,
+        threads=command.threads,
+        watch=lambda name: _watched(bars, name),
+    )
+
+
+def _contender(name: str) -> Contender:
+    from keystride.commands.play import load_policy
+    from keystride.evaluation.suites import Contender
+
+    return Contender(Path(name).name, load_policy(name))
+
+
+def _bars() -> Bars:
+    """On stderr, so that tables and JSON can be piped."""
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    return Bars(console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def _watched(bars: Bars, name: str) -> Iterator[Progress]:
+    task = bars.add_task(name, total=1.0)
+    yield lambda share: bars.update(task, completed=share)
+    bars.remove_task(task)
+
+
+def _print(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
+    from rich.console import Console
+
+    from keystride.evaluation.errors import THRESHOLDS
+    from keystride.evaluation.tables import suite_table
+
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    console.print(f"{command.about}; the paper's cells stand below ours", highlight=False)
+    for name, outcome in outcomes.items():
+        console.print(_rich(suite_table(name, outcome.rows)))
+    console.print(f"met: {THRESHOLDS}, and no fall before", highlight=False)
+    for hint in _hints(command, outcomes):
+        console.print(hint, style="dim", highlight=False)
+
+
+def _hints(command: Evaluate, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+    if "generalization" in outcomes and not command.unseen:
+        yield "unseen clips were not measured: --unseen DIR names a library of them"
+    if "anticipation" in outcomes and command.next_policy is None:
+        yield "nothing to compare anticipation with: --next-policy names a policy that sees the next goal only"
+
+
+def _rich(table: Table) -> Any:
+    from rich import box
+    from rich.table import Table as RichTable
+
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold")
+    for i, heading in enumerate(table.headings):
+        drawn.add_column(heading.replace(", ", "\n", 1), justify="left" if i == 0 else "right")
+    for line in table.lines:
+        drawn.add_row(*map(_rich_cell, line))
+    return drawn
+
+
+def _rich_cell(cell: Cell) -> Any:
+    from rich.text import Text
+
+    text = Text(cell.ours, "green" if cell.better else "")
+    return text.append(f"\n{cell.paper}", "dim") if cell.paper else text
+
+
+def _write_json(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
+    import json
+
+    from keystride import __version__
+    from keystride.policy.files import write_file
+
+    data = {
+        "policy": Path(command.policy).name,
+        "next_policy": None if command.next_policy is None else Path(command.next_policy).name,
+        "episodes": command.episodes,
+        "seed": command.seed,
+        "keystride_version": __version__,
+        "rows": [row.as_dict() for outcome in outcomes.values() for row in outcome.rows],
+    }
+    text = json.dumps(data, indent=1)
+    if command.json == Path("-"):
+        print(text)
+    elif command.json is not None:
+        write_file(f"{text}\n".encode(), command.json)
+        print(f"wrote {command.json}", file=sys.stderr)
+
+
+def _pictures(setting: Setting) -> list[Any]:
+    """The paper's position figures, which belong to no suite."""
+    from keystride.evaluation import figures
+    from keystride.evaluation.report import Picture
+    from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
+    from keystride.evaluation.suites import run_waypoints
+
+    courses = {one.name: run_waypoints(setting, one, setting.contender) for one in TRAJECTORIES}
+    timings = {one.name: run_waypoints(setting, one, setting.contender) for one in TIMINGS}
+    return [
+        Picture("Paths of the base for two sets of position goals.", figures.trajectories(courses)),
+        Picture("The same goal at several times; bands hold 90% of the episodes.", figures.timing(timings)),
+    ]
+
+
+def _write_report(command: Evaluate, outcomes: Mapping[str, Outcome], pictures: list[Any]) -> None:
+    from keystride.evaluation.report import report_page
+    from keystride.policy.files import write_file
+
+    assert command.out is not None
+    path = command.out / "report.html"
+    page = report_page(command.about, outcomes, pictures, _curve(command.policy))
+    write_file(page.encode(), path)
+    print(f"wrote {path}", file=sys.stderr)
+
+
+def _curve(policy: str) -> dict[str, Any] | None:
+    """How the policy learnt, where that is known."""
+    import json
+
+    from keystride.policy.bundle import CURVE, find, is_run
+    from keystride.policy.curve import read_curve
+
+    place = find(policy)
+    if (place / CURVE).is_file():
+        return json.loads((place / CURVE).read_text())
+    if is_run(place) and (place / "metrics.jsonl").is_file():
+        return read_curve(place / "metrics.jsonl")
+    return None

@@ -1,0 +1,168 @@
+"""Many robots under one controller, each with its own keyframes: what happened, and how far off each keyframe was."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride.evaluation.errors import keyframe_errors, met
+from keystride.keyframes.goals import CONTROL_DT, Goals, used
+from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import Randomization, Simulator, StartState, State
+from keystride.robot.description import Floats, Robot
+from keystride.task.ends import fallen
+
+SECONDS_AFTER = 1.0  # an episode ends this long after its last keyframe, as in training
+NEVER = -1
+
+Progress = Callable[[float], None]  # share of the control steps that are done
+
+
+class Controller(Protocol):
+    """A `Policy`, or anything else that turns states and keyframes into joint targets."""
+
+    def step(self, state: Any, goals: Goals, now: Any, previous_action: Floats) -> tuple[Floats, Floats]: ...
+
+    def resting_action(self, joint_angles: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class World:
+    """What the robots run in."""
+
+    randomization: Randomization | None = None
+    friction: float | None = None  # the same for all; None: the model's own
+    seed: int = 0  # of the randomisation
+    threads: int = 0  # 0: one a core; the figures do not depend on it
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Every state from the start on; T + 1 states of E robots, T joint targets."""
+
+    position: Floats  # (T + 1, E, 3)
+    orientation: Floats  # (T + 1, E, 4)
+    joint_angles: Floats  # (T + 1, E, 12)
+    joint_velocities: Floats  # (T + 1, E, 12)
+    linear_velocity: Floats  # (T + 1, E, 3) world
+    joint_targets: Floats  # (T, E, 12)
+
+
+@dataclass(frozen=True)
+class Rollout:
+    goals: Goals  # (E, K)
+    trace: Trace
+    end: NDArray[np.int64]  # (E,) control step at which each episode is over
+    fell: NDArray[np.int64]  # (E,) control step of the fall, NEVER if there was none
+
+    @property
+    def falls(self) -> int:
+        return int((self.fell != NEVER).sum())
+
+    @property
+    def errors(self) -> Floats:
+        """(E, K, 5) at each keyframe's own step. A fallen robot's are read where it lies: no episode is left out."""
+        return errors_when_due(self.goals, self.trace)
+
+    @property
+    def met(self) -> NDArray[np.bool_]:
+        """(E, K) within the thresholds, and not after a fall."""
+        upright = (self.fell[:, None] == NEVER) | (self.goals.step < self.fell[:, None])
+        return met(self.errors) & upright
+
+    @property
+    def lost(self) -> NDArray[np.bool_]:
+        """(E, K) keyframes that were due after the robot had fallen."""
+        return used(self.goals) & (self.fell[:, None] != NEVER) & (self.goals.step >= self.fell[:, None])
+
+
+def run_episodes(
+    controller: Controller,
+    robot: Robot,
+    start: StartState,
+    goals: Goals,
+    *,
+    world: World | None = None,
+    progress: Progress | None = None,
+) -> Rollout:
+    """Simulate until one second after the last keyframe. The same arguments give the same arrays, bit for bit."""
+    simulator = make_simulator(robot, len(goals.step), world or World())
+    simulator.reset(np.arange(len(goals.step)), start)
+    end = episode_ends(goals)
+    trace, fell = _simulate(controller, simulator, goals, int(end.max()), progress)
+    return Rollout(goals, trace, end, np.where(fell <= end, fell, NEVER))
+
+
+def make_simulator(robot: Robot, environments: int, world: World) -> Simulator:
+    simulator = CpuSimulator(
+        robot, environments, randomization=world.randomization, seed=world.seed, threads=world.threads
+    )
+    if world.friction is not None:
+        simulator.set_friction(world.friction)
+    return simulator
+
+
+def episode_ends(goals: Goals) -> NDArray[np.int64]:
+    """(E,)"""
+    return np.where(used(goals), goals.step, 0).max(axis=1) + round(SECONDS_AFTER / CONTROL_DT)
+
+
+def errors_when_due(goals: Goals, trace: Trace) -> Floats:
+    """(E, K, 5) each keyframe against the state at its own control step."""
+    columns = [
+        keyframe_errors(goals[:, k : k + 1], *_poses_at(trace, goals.step[:, k]))[:, 0]
+        for k in range(goals.step.shape[1])
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _poses_at(trace: Trace, step: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    """Each robot's pose at its own step (E,)."""
+    at = np.minimum(step, len(trace.position) - 1), np.arange(len(step))
+    return trace.position[at], trace.orientation[at], trace.joint_angles[at]
+
+
+def _simulate(
+    controller: Controller, simulator: Simulator, goals: Goals, steps: int, progress: Progress | None
+) -> tuple[Trace, NDArray[np.int64]]:
+    state = simulator.state()
+    action = controller.resting_action(state.joint_angles)
+    states, targets = [state], []
+    fell = np.full(simulator.environments, np.iinfo(np.int64).max)
+    for step in range(steps):
+        target, action = controller.step(state, goals, np.full(simulator.environments, step), action)
+        state = _frozen_where_diverged(simulator.advance(target), state)
+        fell = np.where(fallen(state) | state.diverged, np.minimum(fell, step + 1), fell)
+        states.append(state)
+        targets.append(target)
+        if progress is not None:
+            progress((step + 1) / steps)
+    return _trace(states, targets), fell
+
+
+def _frozen_where_diverged(state: State, before: State) -> State:
+    """A simulation that blew up counts as a fall; its last sane state stands for it."""
+    if not state.diverged.any():
+        return state
+    kept = {
+        field.name: np.where(_like(state.diverged, getattr(before, field.name)), getattr(before, field.name), values)
+        for field in fields(State)
+        if field.name != "diverged"
+        for values in [getattr(state, field.name)]
+    }
+    return replace(state, **kept)
+
+
+def _like(flags: NDArray[np.bool_], values: Floats) -> NDArray[np.bool_]:
+    return flags.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def _trace(states: list[State], targets: list[Floats]) -> Trace:
+    def all_of(name: str) -> Floats:
+        return np.stack([getattr(state, name) for state in states])
+
+    names = [field.name for field in fields(Trace) if field.name != "joint_targets"]
+    none = np.zeros((0, *states[0].joint_angles.shape))
+    return Trace(*map(all_of, names), joint_targets=np.stack(targets) if targets else none)

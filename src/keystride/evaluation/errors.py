@@ -1,0 +1,51 @@
+"""How far the robot is from a keyframe on the control step that is the keyframe's time."""
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride.keyframes.goals import Goals, goal_errors
+from keystride.robot.description import Floats
+from keystride.task.rewards import error_sizes
+
+METRICS = ("distance_m", "roll_deg", "pitch_deg", "yaw_deg", "posture_deg")  # in the order of goal COMPONENTS
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """A keyframe is met when every component that it has is at most this far off, by a robot that has not fallen."""
+
+    distance_m: float = 0.15
+    roll_deg: float = 10.0
+    pitch_deg: float = 10.0
+    yaw_deg: float = 15.0
+    posture_deg: float = 10.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.distance_m:g} m, roll and pitch {self.roll_deg:g} deg, yaw {self.yaw_deg:g} deg, "
+            f"posture {self.posture_deg:g} deg"
+        )
+
+
+THRESHOLDS = Thresholds()
+
+
+def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints: Floats) -> Floats:
+    """(E, K, 5) in the units of METRICS, NaN where a keyframe has no such component.
+
+    Distance is the norm in space, or over the ground where the keyframe has no height; angles are wrapped and absolute;
+    posture is the root mean square over the joints. Poses are (E, ...), each the same for all of a robot's keyframes.
+    """
+    sizes = error_sizes(goal_errors(goals, position, orientation, joints))  # m, rad, rad, rad, rad (norm)
+    degree = np.degrees(1.0)
+    units = np.array([1.0, degree, degree, degree, degree / np.sqrt(joints.shape[-1])])
+    return np.where(goals.presence, sizes * units, np.nan)
+
+
+def met(errors: Floats, thresholds: Thresholds = THRESHOLDS) -> NDArray[np.bool_]:
+    """(...,) whether all components present (..., 5) are within the thresholds; a row without any is not."""
+    absent = np.isnan(errors)
+    within = np.where(absent, 0.0, errors) <= np.array(astuple(thresholds))
+    return np.all(within, axis=-1) & ~np.all(absent, axis=-1)

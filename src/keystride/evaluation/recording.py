@@ -1,0 +1,122 @@
+"""One episode, ready to be printed, plotted, replayed or filmed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride import geometry
+from keystride.evaluation.episodes import NEVER, Controller, Rollout, World, run_episodes
+from keystride.evaluation.errors import METRICS, THRESHOLDS
+from keystride.evaluation.starts import exact_stance
+from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
+from keystride.keyframes.resolve import script_goals
+from keystride.keyframes.script import Script
+from keystride.robot.description import Floats, Robot
+
+
+@dataclass(frozen=True)
+class Recording:
+    """T + 1 poses, T joint targets, K keyframes."""
+
+    title: str
+    policy: str
+    robot: Robot
+    poses: Floats  # (T + 1, 19) position, orientation w x y z, joint angles
+    joint_targets: Floats  # (T, 12) rad
+    goals: Goals  # (1, K)
+    labels: tuple[str, ...]  # (K,)
+    errors: Floats  # (K, 5) as METRICS, NaN where absent
+    met: NDArray[np.bool_]  # (K,)
+    fell: int  # control step of the fall, or NEVER
+
+    @property
+    def times(self) -> Floats:
+        """(T + 1,) s"""
+        return CONTROL_DT * np.arange(len(self.poses), dtype=np.float64)
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """(K,) control steps at which keyframes are due."""
+        return self.goals.step[0]
+
+    @property
+    def angles(self) -> Floats:
+        """(T + 1, 3) roll, pitch, yaw, rad; yaw without jumps."""
+        angles = geometry.roll_pitch_yaw(self.poses[:, 3:7])
+        return np.concatenate([angles[:, :2], np.unwrap(angles[:, 2])[:, None]], axis=1)
+
+    @property
+    def fell_at(self) -> float | None:
+        """s"""
+        return None if self.fell == NEVER else self.fell * CONTROL_DT
+
+
+def play(controller: Controller, robot: Robot, script: Script, *, title: str, policy: str) -> Recording:
+    """The script, by one robot that starts in its stance at the origin and faces x."""
+    rollout = run_episodes(controller, robot, exact_stance(robot), script_goals(script), world=World(threads=1))
+    labels = tuple(keyframe.label or "" for keyframe in script.keyframes)
+    return record(rollout, 0, robot, title=title, policy=policy, labels=labels)
+
+
+def record(
+    rollout: Rollout, row: int, robot: Robot, *, title: str, policy: str, labels: tuple[str, ...] | None = None
+) -> Recording:
+    """One robot of a rollout."""
+    trace, last = rollout.trace, int(rollout.end[row])
+    parts = [values[: last + 1, row] for values in (trace.position, trace.orientation, trace.joint_angles)]
+    rows = np.flatnonzero(rollout.goals.presence[row].any(axis=-1))
+    return Recording(
+        title=title,
+        policy=policy,
+        robot=robot,
+        poses=np.concatenate(parts, axis=1),
+        joint_targets=trace.joint_targets[:last, row],
+        goals=rollout.goals[np.array([row])][:, rows],
+        labels=labels or ("",) * len(rows),
+        errors=rollout.errors[row, rows],
+        met=rollout.met[row, rows],
+        fell=int(rollout.fell[row]),
+    )
+
+
+def ghost_poses(recording: Recording) -> Floats:
+    """(K, 19) what each keyframe asked for; where it left something open, what the robot did at that moment."""
+    goals = recording.goals
+    poses = recording.poses[np.minimum(recording.steps, len(recording.poses) - 1)].copy()
+    asked, presence = goals.position[0], goals.presence[0]
+    poses[:, :2] = np.where(presence[:, :1], asked[:, :2], poses[:, :2])
+    poses[:, 2] = np.where(goals.height[0], asked[:, 2], poses[:, 2])
+    angles = np.where(presence[:, 1:4], goals.angles[0], geometry.roll_pitch_yaw(poses[:, 3:7]))
+    poses[:, 3:7] = geometry.from_roll_pitch_yaw(angles)
+    poses[:, 7:] = np.where(presence[:, 4:], goals.posture[0], poses[:, 7:])
+    return poses
+
+
+def summary(recording: Recording) -> dict[str, Any]:
+    """What `keystride play --json` writes: figures alone, no motion."""
+    return {
+        "script": recording.title,
+        "policy": recording.policy,
+        "robot": recording.robot.name,
+        "seconds": float(recording.times[-1]),
+        "fell_at": recording.fell_at,
+        "met": int(recording.met.sum()),
+        "thresholds": {name: getattr(THRESHOLDS, name) for name in METRICS},
+        "keyframes": [_keyframe(recording, k) for k in range(len(recording.steps))],
+    }
+
+
+def _keyframe(recording: Recording, k: int) -> dict[str, Any]:
+    presence = recording.goals.presence[0, k]
+    return {
+        "number": k + 1,
+        "time": round(float(recording.steps[k] * CONTROL_DT), 3),
+        "label": recording.labels[k],
+        "components": [name for name, there in zip(COMPONENTS, presence, strict=True) if there],
+        "met": bool(recording.met[k]),
+        "errors": {
+            name: float(error) for name, error in zip(METRICS, recording.errors[k], strict=True) if not np.isnan(error)
+        },
+    }

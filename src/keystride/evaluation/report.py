@@ -1,0 +1,87 @@
+"""One HTML file with every table and figure of an evaluation."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from keystride.evaluation import figures
+from keystride.evaluation.ink import as_svg
+from keystride.evaluation.suites import Outcome
+from keystride.evaluation.tables import Cell, Table, suite_table
+
+NOTES = {
+    "matching": "Full poses: position, roll, pitch, yaw and posture, from a stance with small random differences.",
+    "generalization": "Up to five keyframes an episode, drawn as in training. Dotted lines: what counts as met.",
+    "anticipation": "Position goals 1 s and 0.5 s (slow: 1 s) apart. Boxes hold the middle half of the episodes.",
+    "style": "Two seconds each: the policy on keyframes of the clips, and stretches of the clips themselves. "
+    "The clips' Fréchet distance is that between two draws of them, the least that could be reached.",
+    "robustness": "The same episodes, half with dataset and half with random keyframes; pushes come every 1 to 2 s.",
+}
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+@dataclass(frozen=True)
+class Picture:
+    caption: str
+    figure: Any
+
+
+def report_page(
+    about: str, outcomes: Mapping[str, Outcome], shown: Iterable[Picture] = (), curve: Mapping[str, Any] | None = None
+) -> str:
+    """about is a line on what was measured; shown are pictures beyond those of the suites."""
+    sections = [_section(suite, outcome) for suite, outcome in outcomes.items()]
+    extra = "".join(map(_figure, shown))
+    if extra:
+        sections.insert(0, f"<h2>Position goals</h2>{extra}")
+    if curve is not None:
+        hours, steps = curve["hours"], curve["steps"] / 1e6
+        caption = f"{steps:.1f} million control steps, {hours:.1f} hours"
+        sections.append("<h2>Learning</h2>" + _figure(Picture(caption, figures.learning_curve(curve))))
+    style = (files("keystride.evaluation") / "report.css").read_text(encoding="utf-8")
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>Keystride evaluation</title><style>{style}</style></head><body>"
+        f"<h1>Keystride evaluation</h1><p>{escape(about)}</p>"
+        "<p>Mean ± standard deviation over all episodes, those with a fall included. Below each, in grey, the paper's "
+        "cell; green where ours is not worse.</p>"
+        f"{''.join(sections)}</body></html>"
+    )
+
+
+def _section(suite: str, outcome: Outcome) -> str:
+    table = suite_table(suite, outcome.rows)
+    pictures = "".join(_figure(picture) for picture in _pictures(suite, outcome))
+    return f"<h2>{escape(table.title)}</h2><p>{escape(NOTES[suite])}</p>{_table(table)}{pictures}"
+
+
+def _pictures(suite: str, outcome: Outcome) -> list[Picture]:
+    if suite in ("matching", "generalization"):
+        return [Picture("Errors at keyframes.", figures.histograms(outcome.rollouts))]
+    if suite == "anticipation":
+        return [
+            Picture("The turn, from above; arrows: heading at the first goal.", figures.anticipation(outcome.rollouts))
+        ]
+    if suite == "robustness":
+        return [Picture("Errors and falls under each factor.", figures.robustness(outcome.rows))]
+    return []
+
+
+def _figure(picture: Picture) -> str:
+    return f"<figure>{as_svg(picture.figure)}<figcaption>{escape(picture.caption)}</figcaption></figure>"
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
+    body = "".join(f"<tr>{''.join(map(_cell, line))}</tr>" for line in table.lines)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(cell: Cell) -> str:
+    paper = f"<small>{escape(cell.paper)}</small>" if cell.paper else ""
+    mark = ' class="better"' if cell.better else ""
+    return f"<td><span{mark}>{escape(cell.ours)}</span>{paper}</td>"

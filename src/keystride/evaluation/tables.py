@@ -1,0 +1,94 @@
+"""Rows as tables that a person reads: each scenario a line, each metric a column, the paper's cell under ours."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from keystride.evaluation.errors import METRICS
+from keystride.evaluation.rows import MET_SHARE, Row
+
+HEADINGS = {
+    "distance_m": "distance, m",
+    "roll_deg": "roll, deg",
+    "pitch_deg": "pitch, deg",
+    "yaw_deg": "yaw, deg",
+    "posture_deg": "posture, deg",
+    MET_SHARE: "met",
+    "frechet_angles_rad": "Fréchet distance of joint angles, rad",
+    "frechet_velocities_rad_s": "Fréchet distance of joint velocities, rad/s",
+    "duty_factor": "duty factor",
+    "stride_hz": "stride frequency, Hz",
+    "clearance_m": "foot clearance, m",
+    "slide_m_s": "sliding of planted feet, m/s",
+    "skating_share": "feet on the ground that skate, share",
+    "joint_acceleration": "joint acceleration (rms), rad/s²",
+}
+TITLES = {
+    "matching": "Keyframe matching: full poses",
+    "generalization": "Generalization: where keyframes come from",
+    "anticipation": "Anticipation: two goals in a row",
+    "style": "Style: policy beside clips",
+    "robustness": "Robustness: what each randomised factor costs",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    ours: str
+    paper: str = ""
+    better: bool | None = None  # than the paper's mean, where there is one
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    headings: tuple[str, ...]
+    lines: tuple[tuple[Cell, ...], ...]
+
+
+def suite_table(suite: str, rows: Sequence[Row]) -> Table:
+    return _style_table(rows) if suite == "style" else _error_table(suite, rows)
+
+
+def _error_table(suite: str, rows: Sequence[Row]) -> Table:
+    metrics = [metric for metric in (*METRICS, MET_SHARE) if any(row.metric == metric for row in rows)]
+    lines = []
+    for (scenario, goal), group in _grouped(rows).items():
+        found = {row.metric: row for row in group}
+        cells = [error_cell(found[metric]) if metric in found else Cell("") for metric in metrics]
+        lines.append((Cell(scenario), Cell(goal), *cells, Cell(f"{group[0].falls} of {group[0].episodes}")))
+    return Table(TITLES[suite], ("scenario", "goal", *(HEADINGS[m] for m in metrics), "falls"), tuple(lines))
+
+
+def _style_table(rows: Sequence[Row]) -> Table:
+    """Metrics down, policy and clips across."""
+    scenarios = list(dict.fromkeys(row.scenario for row in rows))
+    lines = []
+    for metric in dict.fromkeys(row.metric for row in rows):
+        found = {row.scenario: row for row in rows if row.metric == metric}
+        lines.append((Cell(HEADINGS[metric]), *(Cell(_spread(found[name])) for name in scenarios)))
+    return Table(TITLES["style"], ("", *scenarios), tuple(lines))
+
+
+def error_cell(row: Row) -> Cell:
+    digits = decimals(row.metric)
+    if row.metric == MET_SHARE:
+        return Cell(f"{100 * row.mean:.0f}%")
+    if row.paper is None:
+        return Cell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}")
+    paper = f"{row.paper:.{digits}f} ± {row.paper_std or 0.0:.{digits}f}"
+    return Cell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}", paper, row.mean <= row.paper)
+
+
+def decimals(metric: str) -> int:
+    return 3 if metric == "distance_m" else 1
+
+
+def _spread(row: Row) -> str:
+    return f"{row.mean:.3g} ± {row.std:.2g}" if row.std else f"{row.mean:.3g}"
+
+
+def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.scenario, row.goal), []).append(row)
+    return groups

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from keystride.evaluation.libraries import Libraries
+from keystride.evaluation.suites import Contender, Setting, anticipation, generalization, heeded, matching
+from keystride.keyframes.goals import empty_goals
+from keystride.policy.runtime import Policy
+from keystride.robot.go2 import GO2
+
+
+def setting(policy: Policy, libraries: Libraries, **kwargs: object) -> Setting:
+    return Setting(GO2, Contender("standing", policy), libraries, **{"episodes": 6, **kwargs})  # type: ignore[arg-type]
+
+
+def test_heeded_keeps_what_a_policy_knows() -> None:
+    goals = empty_goals(1, 1)
+    goals.position[:], goals.angles[:], goals.posture[:] = 1.0, 0.5, 0.7
+    goals.presence[:], goals.height[:] = True, True
+    kept = heeded(goals, ("position", "yaw"))
+    assert kept.presence[0, 0].tolist() == [True, False, False, True, False]
+    assert kept.angles[0, 0].tolist() == [0.0, 0.0, 0.5]
+    assert not kept.posture.any()
+    assert kept.height.all()
+
+
+def test_matching_has_the_papers_columns(standing: Policy, libraries: Libraries) -> None:
+    rows = matching(setting(standing, libraries)).rows
+    paper = {(row.scenario, row.goal, row.metric): row.paper for row in rows if row.paper is not None}
+    assert len(paper) == 4 * 5
+    assert paper["walk", "2", "distance_m"] == 0.020
+    assert paper["jump", "1", "yaw_deg"] == 7.110
+    assert paper["paw up", "1", "posture_deg"] == 4.698
+
+
+def test_generalization_measures_every_source_there_is(standing: Policy, libraries: Libraries) -> None:
+    outcome = generalization(setting(standing, libraries))
+    assert list(outcome.rollouts) == ["dataset", "random", "held out"]
+    cells = {(row.scenario, row.metric): row.paper for row in outcome.rows}
+    assert cells["dataset", "distance_m"] == 0.060
+    assert cells["random", "posture_deg"] == 4.640
+    assert cells["held out", "distance_m"] is None
+
+
+def test_a_policy_for_positions_is_measured_by_distance_alone(position_standing: Policy, libraries: Libraries) -> None:
+    rows = generalization(setting(position_standing, libraries)).rows
+    assert {row.metric for row in rows} == {"distance_m", "met_share"}
+
+
+def test_anticipation_of_one_who_stands_is_the_way_to_each_goal(
+    standing: Policy, position_standing: Policy, libraries: Libraries
+) -> None:
+    """From the origin: 1 m to the first goals; 2 m and twice the square root of 1.5^2 + 1 to the second."""
+    rival = Contender("blind", position_standing)
+    rows = anticipation(setting(standing, libraries, rival=rival)).rows
+    means = {(row.scenario, row.goal): row.mean for row in rows if row.metric == "distance_m"}
+    far = float(np.hypot(1.5, 1.0))
+    for suffix in ("", " (next goal only)"):
+        for scenario, second in (("straight", 2.0), ("turn", far), ("slow turn", far)):
+            assert means[scenario + suffix, "1"] == pytest.approx(1.0, abs=0.05)
+            assert means[scenario + suffix, "2"] == pytest.approx(second, abs=0.05)
+    paper = {(row.scenario, row.goal): row.paper for row in rows if row.metric == "distance_m"}
+    assert paper["turn", "2"] == 0.3340
+    assert paper["turn (next goal only)", "2"] == 0.7271
+    assert {row.policy for row in rows if row.scenario.endswith("only)")} == {"blind"}
+
+
+def test_figures_are_reprinted_exactly(standing: Policy, libraries: Libraries) -> None:
+    assert matching(setting(standing, libraries)).rows == matching(setting(standing, libraries)).rows
+    again = generalization(setting(standing, libraries, seed=5)).rows
+    assert generalization(setting(standing, libraries, seed=5)).rows == again
+    assert generalization(setting(standing, libraries, seed=6)).rows != again
+
+
+def test_episodes_are_independent(standing: Policy, libraries: Libraries) -> None:
+    rollout = matching(setting(standing, libraries)).rollouts["walk"]
+    assert len(np.unique(rollout.errors[:, 0, 0])) == 6
