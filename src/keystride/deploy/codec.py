@@ -14,6 +14,7 @@ LOW_LEVEL = 0xFF
 MOTOR_ON = 1
 POSITION_STOP, VELOCITY_STOP = np.float32(2.146e9), np.float32(16000.0)  # "not given"
 
+LOOPBACK = ("lo", "lo0", "127.0.0.1")  # network interface of this machine alone
 MOTION_SWITCHER, SPORT = "motion_switcher", "sport"  # services
 CHECK_MODE, RELEASE_MODE, STAND_DOWN = 1001, 1003, 1005  # their calls
 NO_SUCH_CALL = 3203

@@ -57,6 +57,7 @@ class Deployment:
     safety: Safety
     estimator: Estimator = field(default_factory=Estimator)
     say: Callable[[str], None] = print
+    guarded: Callable[[], bool] = lambda: True  # whether somebody would brake the robot if this process died
     emergency: str | None = None  # set from anywhere to end in damping
     arrivals: list[Arrival] = field(default_factory=list)
     asks: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue)
@@ -166,7 +167,8 @@ class Deployment:
     def _announce(self, before: State) -> None:
         state = self.safety.state
         if state is not before:
-            why = f": {self.safety.reason}" if self.safety.reason else ""
+            who = f" ({self.emergency})" if self.emergency else ""
+            why = f": {self.safety.reason}{who}" if self.safety.reason else ""
             self.say(f"{before.value} -> {state.value}{why}")
 
     def _note_arrivals(self, goals: Goals, state: RobotState, step: int) -> None:

@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-AT = 1.0  # s after the script's start, while the robot walks
+AT = 0.8  # s after the script's start, while the robot walks
 
 PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`
+
+GOES_ON = "goes on, plays the script to its end"
+COMES_DOWN = "stops, stands, lies down, damping"
+DAMPS = "damping at once"
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,13 @@ class Case:
     never_stiff: bool = False
     robot_brakes: bool = False  # by its own, because no command comes
 
+    @property
+    def controlled(self) -> bool:
+        """Whether it has to stand and lie down on its own legs."""
+        return self.expected == COMES_DOWN
 
-GOES_ON = "goes on, plays the script to its end"
-COMES_DOWN = "stops, stands, lies down, damping"
-DAMPS = "damping at once"
+
+CALM = Case("nothing wrong", GOES_ON, PLAYED)
 
 CASES: tuple[Case, ...] = (
     Case("nothing wrong, sport service active", "lays the robot down, releases it, plays the script", PLAYED, robot=()),

@@ -29,6 +29,9 @@ class Guard:
     def pid(self) -> int:
         return self._process.pid
 
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def wait(self) -> bool:
         """Until it stands by."""
         return self._process.stdout is not None and self._process.stdout.readline().strip() == "standing by"

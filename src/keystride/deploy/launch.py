@@ -11,7 +11,7 @@ import numpy as np
 
 from keystride.deploy.capture import open_source
 from keystride.deploy.clock import raise_priority
-from keystride.deploy.codec import MOTION_SWITCHER, SPORT
+from keystride.deploy.codec import LOOPBACK, MOTION_SWITCHER, SPORT
 from keystride.deploy.control import Deployment
 from keystride.deploy.estimator import Estimator, EstimatorConfig
 from keystride.deploy.guard import Guard
@@ -31,7 +31,6 @@ from keystride.policy.runtime import Policy
 from keystride.robot.description import Robot
 
 CONNECT = 5.0  # s to wait for the robot
-LOOPBACKS = ("lo", "127.0.0.1")
 
 
 class Refused(Exception):
@@ -57,8 +56,8 @@ class Plan:
 
 def open_player(name: str, robot: Robot, interface: str) -> Player:
     if name in STUBS:
-        if interface not in LOOPBACKS:
-            raise Refused(f"{name} is a stub for tests on {LOOPBACKS[0]}, not a policy for a robot on {interface}")
+        if interface not in LOOPBACK:
+            raise Refused(f"{name} is a stub for tests on {LOOPBACK[0]}, not a policy for a robot on {interface}")
         return STUBS[name](robot)
     return PolicyPlayer(Policy.load(name, robot=robot))
 
@@ -91,7 +90,7 @@ def prepared(plan: Plan, robot: Robot) -> Iterator[Deployment]:
         say(f"guard stands by as process {guard.pid}")
         estimator = Estimator(EstimatorConfig(pose_latency=plan.pose_latency))
         safety = Safety(robot, player.gains, plan.limits)
-        yield Deployment(robot, link, source, player, script, safety, estimator, say=say)
+        yield Deployment(robot, link, source, player, script, safety, estimator, say=say, guarded=guard.is_alive)
 
 
 def connect(plan: Plan, stack: ExitStack) -> Any:
@@ -111,7 +110,6 @@ def connect(plan: Plan, stack: ExitStack) -> Any:
     switcher, sport = (services.Client(participant, name) for name in (MOTION_SWITCHER, SPORT))
     stack.callback(switcher.close)
     stack.callback(sport.close)
-    switcher.wait(CONNECT)
     try:
         released = services.release_motors(switcher, sport)
     except services.ServiceError as error:
@@ -140,8 +138,8 @@ def summary(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
     for arrival in deployment.arrivals:
         distance = float(np.linalg.norm(arrival.error[:3]))
         yield f"keyframe {arrival.keyframe + 1}: {distance:.3f} m off, by the robot's own estimate"
-    late = outcome.stream
-    yield f"command stream: {late.ticks} commands, latest {1000 * late.worst:.1f} ms late, {late.skipped} left out"
+    for name, late in (("command stream", outcome.stream), ("policy", outcome.control)):
+        yield f"{name}: {late.ticks} times, the latest by {1000 * late.worst:.1f} ms, {late.skipped} left out"
     yield f"ended in {outcome.state.value}: {outcome.reason or 'the script was played to its end'}"
 
 

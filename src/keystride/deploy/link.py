@@ -13,22 +13,24 @@ from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
 from keystride.deploy.clock import Latest
+from keystride.deploy.codec import LOOPBACK
 from keystride.deploy.layout import Record, is_sealed, seal
 from keystride.deploy.messages import LowCmd, LowState
 
 LOW_CMD_TOPIC = "rt/lowcmd"
 LOW_STATE_TOPIC = "rt/lowstate"
-LOOPBACK = "lo"
 
 _ANY = ViewState.Any | InstanceState.Any | SampleState.Any
 
 
 def dds_config(interface: str) -> str:
     """Cyclone DDS settings for one interface, given by name or address. Loopback has no multicast to discover with."""
+    loopback = interface in LOOPBACK
+    interface = "127.0.0.1" if loopback else interface
     kind = "address" if "." in interface else "name"
     general = f'<Interfaces><NetworkInterface {kind}="{interface}"/></Interfaces>'
     discovery = ""
-    if interface in (LOOPBACK, "127.0.0.1"):
+    if loopback:
         general += "<AllowMulticast>false</AllowMulticast>"
         discovery = (
             "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>"

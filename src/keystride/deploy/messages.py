@@ -21,7 +21,7 @@ _PRIMITIVES: dict[str, Any] = {
 }
 
 
-def idl_type(struct: Struct) -> type[idl.IdlStruct]:
+def idl_type(struct: Struct) -> Any:
     """The DDS type of a struct, coded field by field as Cyclone DDS does it."""
     members = {field.name: _member(field) for field in struct.fields}
     made = idl.make_idl_struct(struct.name.rsplit(".", 1)[-1], struct.name, members)
@@ -33,7 +33,7 @@ def _member(field: Field) -> Any:
     return kind if field.count is None else types.array[kind, field.count]
 
 
-def _final(made: type[idl.IdlStruct]) -> type[idl.IdlStruct]:
+def _final(made: Any) -> Any:
     annotations.autoid("sequential")(made)
     annotations.final(made)
     return made

@@ -32,6 +32,7 @@ class Operator:
         elif self._ready_since is None:
             self._ready_since = now
         elif now - self._ready_since >= self.start_after:
+            self._ready_since = now + 1.0  # should it be refused, not at once again
             deployment.ask(Event.START)
 
 

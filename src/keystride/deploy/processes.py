@@ -10,9 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from keystride.deploy.clock import Latest
 from keystride.deploy.faults import AT, Act, Case, Disturb
@@ -32,8 +31,7 @@ class RobotProcess:
         command = [sys.executable, "-m", "keystride", "deploy", "sim", "--control", "--domain", str(domain)]
         command += ["--pose-port", str(port), "--record", str(record), *options]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self._process.stdout.readline()  # it says that it is there
+        self.lines: list[str] = []
 
     def disturb(self, disturbance: Disturb) -> None:
         assert self._process.stdin is not None
@@ -43,7 +41,7 @@ class RobotProcess:
 
     def close(self) -> None:
         """It writes what it recorded."""
-        self._process.communicate(timeout=20.0)
+        self.lines = self._process.communicate(timeout=20.0)[0].splitlines()
 
 
 class DeployProcess:
@@ -52,7 +50,7 @@ class DeployProcess:
     def __init__(self, policy: str, script: Path, domain: int, port: int) -> None:
         command = [sys.executable, "-m", "keystride", "deploy", "go2", "--policy", policy, "--script", str(script)]
         command += ["--interface", "lo", "--domain", str(domain), "--pose", f"udp://127.0.0.1:{port}"]
-        command += ["--start-after", "0.2", "--settle", "0.6"]
+        command += ["--start-after", "0.2", "--settle", "0.4"]
         self._terminal, inside = pty.openpty()
         self._process = subprocess.Popen(
             command, stdin=inside, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
@@ -98,13 +96,23 @@ class DeployProcess:
         return code
 
 
-def play(case: Case, policy: str, script: Path, domain: int, record: Path) -> tuple[DeployProcess, int | None, Any]:
-    """Run a case. Returns the deployment, its exit code and when the fault was caused, if it was."""
+@dataclass(frozen=True)
+class Run:
+    """A case as it was run."""
+
+    lines: list[str]  # that the deployment said
+    exit_code: int | None  # none when it did not end
+    started: float | None  # when it began to play
+    caused: float | None  # when the fault was caused
+    late: float  # s by which one of the processes was late, at worst
+
+
+def play(case: Case, policy: str, script: Path, domain: int, record: Path) -> Run:
     port = free_port()
     robot = RobotProcess(case.robot, domain, port, record)
-    caused: float | None = None
     deploy = DeployProcess(policy, script, domain, port)
-    if case.does is not None and deploy.started.wait(20.0):
+    caused: float | None = None
+    if case.does is not None and deploy.started.wait(30.0):
         time.sleep(max(AT - deploy.started.age(), 0.0))
         caused = time.monotonic()
         if isinstance(case.does, Disturb):
@@ -112,6 +120,13 @@ def play(case: Case, policy: str, script: Path, domain: int, record: Path) -> tu
         else:
             deploy.act(case.does)
     code = deploy.wait(40.0)
-    time.sleep(0.5)
+    time.sleep(0.3)
     robot.close()
-    return deploy, code, caused
+    started = time.monotonic() - deploy.started.age() if deploy.started.value else None
+    return Run(deploy.lines, code, started, caused, lateness([*deploy.lines, *robot.lines]))
+
+
+def lateness(lines: list[str]) -> float:
+    """The largest that the processes admit to, s."""
+    found = re.findall(r"the latest(?: step)? by ([0-9.]+) ms", "\n".join(lines))
+    return max((float(ms) / 1000.0 for ms in found), default=0.0)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from keystride import geometry
-from keystride.deploy.faults import CASES, PLAYED, Case
-from keystride.deploy.processes import DeployProcess, play
+from keystride.deploy.faults import CALM, CASES, PLAYED, Case
+from keystride.deploy.processes import Run, play
 from keystride.keyframes.files import save_script
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Keyframe, Script
@@ -20,13 +21,16 @@ from keystride.robot.description import Floats
 
 WALK = Script(
     keyframes=(
-        Keyframe(time=1.5, position=(0.45, 0.0)),
-        Keyframe(time=2.5, position=(0.75, 0.0)),
+        Keyframe(time=1.2, position=(0.36, 0.0)),
+        Keyframe(time=2.0, position=(0.6, 0.0)),
     )
 )
 IMPOSSIBLE = Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),))
 MARGIN = 0.15  # m that a keyframe may be missed by in a self-test
 UPRIGHT = 0.5  # cosine of the trunk's tilt
+DESCENT = 1.8  # s that standing and lying down takes at least
+KEPT_WAITING = 0.03  # s by which a process was late; the watchdogs wait for 0.1 s in all
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -75,24 +79,45 @@ class Truth:
 
 
 def run_case(case: Case, policy: str, domain: int) -> Result:
+    """Real time needs a machine that has it: a run that went wrong while a process was kept waiting does not count."""
+    result, late = _attempt(case, policy, domain)
+    for _ in range(ATTEMPTS - 1):
+        if result.passed or late < KEPT_WAITING:
+            return result
+        result, late = _attempt(case, policy, domain)
+    return result
+
+
+def _attempt(case: Case, policy: str, domain: int) -> tuple[Result, float]:
     script = IMPOSSIBLE if case.impossible else WALK
     with tempfile.TemporaryDirectory() as folder:
         path, record = Path(folder) / "script.yaml", Path(folder) / "record.npz"
         save_script(script, path)
-        deploy, code, caused = play(case, case.policy or policy, path, domain, record)
+        run = play(case, case.policy or policy, path, domain, record)
         truth = Truth.read(record)
-    wrong = [*_wrong_end(case, code, deploy), *_wrong_motion(case, truth, deploy, caused)]
-    return Result(case.name, case.expected, _happened(case, truth, deploy, caused), tuple(wrong))
+    wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
+    if wrong and run.late >= KEPT_WAITING:
+        wrong.append(f"the machine kept a process waiting for {1000 * run.late:.0f} ms")
+    return Result(case.name, case.expected, _happened(case, run, truth), tuple(wrong)), run.late
 
 
-def _wrong_end(case: Case, code: int | None, deploy: DeployProcess) -> Iterator[str]:
-    if code != case.exit_code:
-        yield f"exit code {code}, not {case.exit_code}: {' / '.join(deploy.lines[-3:])}"
-    if case.reason and not deploy.lines[-1].endswith(case.reason):
-        yield f"the reason is not {case.reason}: {deploy.lines[-1]}"
+def run_script(script: Path, policy: str, folder: Path, domain: int) -> tuple[Truth, float]:
+    """Play a script over the network, without a fault: what the simulated robot did, and when it began."""
+    record = folder / "record.npz"
+    run = play(CALM, policy, script, domain, record)
+    if run.exit_code != PLAYED or run.started is None:
+        raise RuntimeError("\n".join(run.lines))
+    return Truth.read(record), run.started
 
 
-def _wrong_motion(case: Case, truth: Truth, deploy: DeployProcess, caused: float | None) -> Iterator[str]:
+def _wrong_end(case: Case, run: Run) -> Iterator[str]:
+    if run.exit_code != case.exit_code:
+        yield f"exit code {run.exit_code}, not {case.exit_code}: {' / '.join(run.lines[-3:])}"
+    if case.reason and not run.lines[-1].endswith(case.reason):
+        yield f"the reason is not {case.reason}: {run.lines[-1]}"
+
+
+def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
     if truth.stiffness[-1] > 0.0:
         yield "a joint is held at the end"
     if case.never_stiff and truth.stiffness.any():
@@ -100,32 +125,26 @@ def _wrong_motion(case: Case, truth: Truth, deploy: DeployProcess, caused: float
     up = -geometry.projected_gravity(truth.orientation)[:, 2]
     if case.upright and up.min() < UPRIGHT:
         yield "the robot fell over"
-    if case.soft_within is not None and (caused is None or truth.soft_after(caused) > case.soft_within):
+    if case.soft_within is not None and (run.caused is None or truth.soft_after(run.caused) > case.soft_within):
         yield f"joints were held for longer than {case.soft_within} s"
+    if case.controlled and run.caused is not None and truth.soft_after(run.caused) < DESCENT:
+        yield "it was dropped, not laid down"
     if case.robot_brakes and truth.obeys[-1]:
         yield "commands still came"
-    if case.exit_code == PLAYED and deploy.started.value:
-        missed = truth.misses(WALK, _started(deploy)).max()
+    if case.exit_code == PLAYED and run.started is not None:
+        missed = truth.misses(WALK, run.started).max()
         if missed > MARGIN:
             yield f"a keyframe was missed by {missed:.2f} m"
 
 
-def _happened(case: Case, truth: Truth, deploy: DeployProcess, caused: float | None) -> str:
-    if case.exit_code == PLAYED and deploy.started.value:
-        return f"played; keyframes missed by at most {truth.misses(WALK, _started(deploy)).max():.3f} m"
-    if case.never_stiff:
-        return deploy.lines[-1] if deploy.lines else ""
-    if caused is None:
-        return deploy.lines[-1]
-    height = truth.position[truth.at(caused) :, 2]
-    words = f"no joint held after {truth.soft_after(caused):.2f} s, trunk down at {height[-1]:.2f} m"
-    return f"{deploy.lines[-1]}; {words}" if case.reason else words
-
-
-def _started(deploy: DeployProcess) -> float:
-    import time
-
-    return time.monotonic() - deploy.started.age()
+def _happened(case: Case, run: Run, truth: Truth) -> str:
+    last = run.lines[-1] if run.lines else "nothing was said"
+    if case.exit_code == PLAYED and run.started is not None:
+        return f"played; keyframes missed by at most {truth.misses(WALK, run.started).max():.3f} m"
+    if run.caused is None:
+        return re.sub(r"error: \S+?: ", "error: ", last)  # without the name of a temporary file
+    words = f"no joint held after {truth.soft_after(run.caused):.2f} s, trunk at {truth.position[-1, 2]:.2f} m"
+    return f"{last}; {words}" if case.reason else words
 
 
 def run_cases(policy: str, only: str, jobs: int, report: Path | None, *, markdown: bool) -> int:

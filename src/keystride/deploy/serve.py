@@ -1,5 +1,6 @@
 """The simulated robot as a process: its signals, its standard input, its views."""
 
+import gc
 import json
 import signal
 import sys
@@ -27,9 +28,10 @@ def serve(interface: str, domain: int, config: SimulatedConfig, *, viewer: str, 
     say(f"simulated Go2 on {interface}, domain {domain}; poses to udp://127.0.0.1:{config.pose_port}; Ctrl-C ends it")
     with ExitStack() as stack:
         show(robot, viewer, stack)
+        gc.freeze()
         robot.run()
     late = robot.lateness
-    say(f"{robot.world.time:.1f} s simulated, latest step {1000 * late.worst:.0f} ms late")
+    say(f"{robot.world.time:.1f} s simulated, the latest step by {1000 * late.worst:.1f} ms")
     return 0
 
 

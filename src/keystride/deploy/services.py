@@ -22,6 +22,7 @@ from keystride.deploy.messages import (
 )
 
 Answer = tuple[int, str]  # status code (0 is good) and JSON text
+ATTEMPT = 0.5  # s
 
 
 class ServiceError(RuntimeError):
@@ -29,7 +30,11 @@ class ServiceError(RuntimeError):
 
 
 class Client:
-    """Sends one request at a time and waits for its response."""
+    """Sends one request at a time and waits for its response.
+
+    Messages can get lost, above all while the two sides are still finding each other: a request is repeated under its
+    number until the answer comes. All calls made here may be repeated.
+    """
 
     def __init__(self, participant: DomainParticipant, service: str) -> None:
         self.service = service
@@ -43,22 +48,16 @@ class Client:
             self._answers[response.header.identity.id] = (response.header.status.code, response.data)
             self._came.notify_all()
 
-    def call(self, api: int, parameter: str = "{}", timeout: float = 2.0) -> Answer:
+    def call(self, api: int, parameter: str = "{}", attempts: int = 10) -> Answer:
         identity = RequestIdentity(id=time.monotonic_ns(), api_id=api)
-        header = RequestHeader(identity, RequestLease(0), RequestPolicy(0, False))
+        request = Request(RequestHeader(identity, RequestLease(0), RequestPolicy(0, False)), parameter, [])
         with self._came:
             self._answers.clear()
-            self._requests.send(Request(header, parameter, []))
-            if not self._came.wait_for(lambda: identity.id in self._answers, timeout):
-                raise ServiceError(f"no answer from the robot's {self.service} service (call {api})")
-            return self._answers[identity.id]
-
-    def wait(self, seconds: float) -> bool:
-        """Until somebody listens to our requests."""
-        until = time.monotonic() + seconds
-        while not self._requests.readers and time.monotonic() < until:
-            time.sleep(0.02)
-        return self._requests.readers > 0
+            for _ in range(attempts):
+                self._requests.send(request)
+                if self._came.wait_for(lambda: identity.id in self._answers, ATTEMPT):
+                    return self._answers[identity.id]
+        raise ServiceError(f"no answer from the robot's {self.service} service (call {api})")
 
     def close(self) -> None:
         self._responses.close()

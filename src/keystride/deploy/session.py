@@ -1,5 +1,6 @@
 """A deployment in real time: two loops on threads, the operator, and a way down whatever happens."""
 
+import gc
 import sys
 import time
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ class Session:
 
     def run(self) -> Outcome:
         """Stand up, play, lie down. Ends in damping."""
+        gc.freeze()  # what is there by now stays: no pause to look through it
         sys.setswitchinterval(0.0005)  # s: no thread keeps the others waiting for a quarter of the stream's period
         with signals_stop(self.deployment), single_keys():
             self._stream.start()
@@ -55,6 +57,8 @@ class Session:
             if not stood and now - begun > LOOK:
                 stood = True
                 self.deployment.ask(Event.STAND)
+            if not self.deployment.guarded():
+                self.deployment.emergency = self.deployment.emergency or "guard process lost"
             self.operator.attend(self.deployment, now)
             time.sleep(POLL)
 

@@ -45,7 +45,7 @@ class TrotStub:
         due = np.where(used(goals)[0], goals.step[0], -100)  # (K,)
         if step > due.max() + 25:
             return np.zeros(2), 0.0
-        row = int(np.argmin(np.where(due > step, due, due.max())))
+        row = int(np.argmin(np.where(due > step, due, 10**6)) if (due > step).any() else np.argmax(due))
         left = max((goals.step[0, row] - step) * CONTROL_DT, 0.4)  # s
         yaw = float(geometry.yaw_of(state.base.orientation))
         offset = geometry.rotate_yaw(np.asarray(-yaw), (goals.position[0, row] - state.base.position)[:2])

@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+
+from keystride.commands.main import main
+from keystride.deploy.launch import Refused, checked_script, open_player
+from keystride.deploy.stub import TrotStub
+from keystride.keyframes.files import save_script
+from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
+
+
+def script(folder: Path, *keyframes: Keyframe) -> Path:
+    path = folder / "script.yaml"
+    save_script(Script(keyframes=keyframes), path)
+    return path
+
+
+EASY = Keyframe(time=1.0, position=(0.3, 0.0))
+IMPOSSIBLE = Keyframe(time=0.2, position=(9.0, 0.0))
+
+
+def test_stubs_stay_on_this_machine():
+    assert isinstance(open_player("STUB-TROT", GO2, "lo"), TrotStub)
+    with pytest.raises(Refused, match="STUB-TROT is a stub"):
+        open_player("STUB-TROT", GO2, "eth0")
+
+
+def test_a_script_that_no_go2_can_play_is_refused_unless_one_insists(tmp_path):
+    path = script(tmp_path, IMPOSSIBLE)
+    with pytest.raises(Refused, match=r"keyframe 1: 45\.0 m/s"):
+        checked_script(path, doubtful=False)
+    assert len(checked_script(path, doubtful=True).keyframes) == 1
+
+
+def deploy(*words: str) -> int:
+    return main(["deploy", "go2", *words])
+
+
+def test_a_dry_run_prints_what_would_be_sent(tmp_path, capsys):
+    code = deploy("--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--dry-run")
+    text = capsys.readouterr().out
+    assert code == 0
+    for state in ("standing up", "ready", "running", "stopping", "damping"):
+        assert f"-> {state}" in text
+    assert "kp 60 kd 3  crc " in text
+    assert text.splitlines()[-2].split("  ")[2].startswith("kp 0 kd 3")
+    assert "812 bytes" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--policy", "no-such"], "no policy 'no-such'"),
+        (["--policy", "STUB-TROT", "--interface", "eth7"], "not a policy for a robot on eth7"),
+        (["--policy", "STUB-TROT", "--script", "/no/script.yaml"], "No such file"),
+    ],
+)
+def test_mistakes_are_one_line_and_code_2(tmp_path, capsys, words, message):
+    if "--script" not in words:
+        words = [*words, "--script", str(script(tmp_path, EASY))]
+    assert deploy(*words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("error: ")
+    assert "Traceback" not in error
+
+
+def test_a_broken_script_is_told_in_full(tmp_path, capsys):
+    path = tmp_path / "script.yaml"
+    path.write_text("version: 1\nkeyframes:\n  - time: -1\n    colour: red\n")
+    assert deploy("--policy", "STUB-TROT", "--script", str(path)) == 2
+    error = capsys.readouterr().err
+    assert "time" in error
+    assert "colour" in error
+
+
+def test_no_such_interface(tmp_path, capsys):
+    pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
+    words = ["--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--interface", "127.0.0.1"]
+    assert deploy(*words, "--domain", "231") == 2
+    assert "no robot on 127.0.0.1" in capsys.readouterr().err

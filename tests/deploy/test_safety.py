@@ -1,0 +1,197 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from keystride.deploy.safety import (
+    BRAKE,
+    FOLDED_LEG,
+    Gains,
+    MotorCommand,
+    Ramp,
+    Safety,
+    hold_back,
+    smooth,
+    through,
+    uniform,
+)
+from keystride.deploy.states import Event, State
+from keystride.deploy.watches import WATCHES, Limits
+from keystride.robot.go2 import GO2
+
+from .test_watches import BAD, GOOD
+
+DT = 0.002
+GAINS = uniform(40.0, 1.0)
+
+
+def in_state(state: State) -> Safety:
+    """Brought there by events, with a command sent on the way as in life."""
+    safety = Safety(GO2, GAINS)
+    ways = {
+        State.STANDING_UP: [Event.STAND],
+        State.READY: [Event.STAND, Event.STOOD],
+        State.RUNNING: [Event.STAND, Event.STOOD, Event.START],
+        State.STOPPING: [Event.STAND, Event.STOOD, Event.STOP],
+        State.DAMPING: [Event.FAULT],
+    }
+    safety.command(0.0, GOOD, None)
+    for event in ways.get(state, []):
+        safety.tell(event, 0.0, GOOD.joint_angles)
+        safety.command(0.0, GOOD, None)
+    assert safety.state is state
+    return safety
+
+
+def angles(low: float, high: float):
+    return arrays(np.float64, 12, elements=st.floats(low, high))
+
+
+def held(target, last, joints, speeds, gains: Gains = GAINS):
+    reading = replace(GOOD, joint_angles=joints, joint_velocities=speeds)
+    return hold_back(target, last, dt=DT, gains=gains, reading=reading, limits=Limits(), robot=GO2)
+
+
+@given(angles(-50, 50), angles(-2, 2), angles(-3, 3), angles(-30, 30))
+def test_no_target_asks_for_more_torque_than_the_motors_have(target, last, joints, speeds):
+    sent = held(target, last, joints, speeds)
+    torque = 40.0 * (sent - joints) - 1.0 * speeds
+    assert (np.abs(torque) <= GO2.torque_limit + 1e-9).all()
+
+
+@given(angles(-50, 50))
+def test_targets_stay_in_range_and_within_the_rate(target):
+    sent = held(target, GO2.stance, GO2.stance, np.zeros(12))
+    assert (sent >= GO2.lower + 0.02 - 1e-12).all()
+    assert (sent <= GO2.upper - 0.02 + 1e-12).all()
+    assert (np.abs(sent - GO2.stance) <= 60.0 * DT + 1e-12).all()
+
+
+def test_a_harmless_target_is_sent_as_it_is():
+    target = GO2.stance + 0.05
+    assert (held(target, GO2.stance, GO2.stance, np.zeros(12)) == target).all()
+
+
+def test_smooth_starts_and_ends_at_rest():
+    step = 1e-4
+    assert smooth(0.0) == 0.0
+    assert smooth(0.5) == 0.5
+    assert smooth(1.0) == 1.0
+    assert smooth(step) < 1e-10
+    assert 1.0 - smooth(1.0 - step) < 1e-10
+    assert (smooth(-3.0), smooth(4.0)) == (0.0, 1.0)
+
+
+def test_a_ramp_passes_through_its_stops():
+    a, b, c = np.zeros(12), np.ones(12), np.full(12, -1.0)
+    ramp = Ramp(a, ((b, 2.0), (c, 1.0)))
+    assert ramp.seconds == 3.0
+    for t, posture in ((0.0, a), (1.0, (a + b) / 2), (2.0, b), (2.5, (b + c) / 2), (3.0, c), (9.0, c)):
+        assert (ramp.at(t) == posture).all()
+
+
+def test_ramps_take_the_time_of_the_joint_with_furthest_to_go():
+    far = np.zeros(12)
+    far[5] = 1.6
+    assert through(np.zeros(12), far).seconds == 2.0  # 0.8 rad/s
+    assert through(far, far).seconds == 0.3
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("name", BAD)
+def test_every_danger_in_every_state(state, name):
+    """A watch acts in its own states, as the table of transitions says, and not before its patience is over."""
+    watch = next(watch for watch in WATCHES if watch.name == name)
+    safety, bad = in_state(state), replace(GOOD, **BAD[name])
+    if watch.patience:
+        safety.command(0.001, bad, None)
+        assert safety.state is state
+    command = safety.command(0.001 + watch.patience, bad, None)
+    acts = state in watch.states and state is not State.DAMPING
+    if not acts:
+        assert safety.state is state
+    elif watch.leads_to is Event.FAULT or state is State.IDLE:
+        assert safety.state is State.DAMPING
+        assert_brakes(command)
+    else:
+        assert safety.state is State.STOPPING
+    assert safety.reason == (name if acts else "")
+
+
+def assert_brakes(command: MotorCommand) -> None:
+    assert not command.stiffness.any()
+    assert (command.damping == BRAKE).all()
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_every_fault_ends_in_damping(name):
+    """With the danger still there, and whatever the policy goes on asking for."""
+    safety, bad = in_state(State.RUNNING), replace(GOOD, **BAD[name])
+    commands = [safety.command(tick * DT, bad, GO2.stance + 0.3) for tick in range(2500)]  # 5 s
+    assert safety.state is State.DAMPING
+    assert safety.reason == name
+    assert_brakes(commands[-1])
+
+
+def test_idle_is_limp():
+    command = in_state(State.IDLE).command(0.01, GOOD, np.ones(12))
+    assert not command.stiffness.any()
+    assert not command.damping.any()
+
+
+def test_the_policy_is_heard_only_while_running():
+    wish = GO2.stance + 0.1
+    for state in State:
+        safety = in_state(state)
+        commands = [safety.command(tick * DT, GOOD, wish) for tick in range(1, 10)]
+        assert (commands[-1].target == wish).all() == (state is State.RUNNING)
+
+
+def test_a_broken_target_is_not_sent():
+    safety = in_state(State.RUNNING)
+    before = safety.command(DT, GOOD, GO2.stance + 0.05).target
+    after = safety.command(2 * DT, GOOD, np.full(12, np.nan)).target
+    assert (after == before).all()
+
+
+def test_standing_up_begins_where_the_joints_are_and_ends_ready():
+    joints = GO2.stance - 0.4
+    reading = replace(GOOD, joint_angles=joints)
+    safety = Safety(GO2, GAINS)
+    safety.command(0.0, reading, None)
+    safety.tell(Event.STAND, 0.0, joints)
+    assert (safety.command(0.0, reading, None).target == joints).all()
+    last, now = joints, 0.0
+    while safety.state is State.STANDING_UP:
+        now += DT
+        target = safety.command(now, reading, None).target
+        assert np.abs(target - last).max() < 0.01  # nowhere faster than 5 rad/s
+        last = target
+    assert safety.state is State.READY
+    assert 1.5 < now < 5.0
+
+
+def test_going_down_begins_with_the_last_target():
+    safety = in_state(State.RUNNING)
+    sent = [safety.command(tick * DT, GOOD, GO2.stance + 0.2).target for tick in range(1, 30)][-1]
+    safety.tell(Event.STOP, 0.06, GOOD.joint_angles)
+    assert np.allclose(safety.command(0.06, GOOD, None).target, sent)
+    now, lying = 0.06, sent
+    while safety.state is State.STOPPING:
+        now += DT
+        command = safety.command(now, GOOD, None)
+        lying = command.target if command.stiffness.any() else lying
+    assert safety.state is State.DAMPING
+    assert safety.reason == ""
+    reach = GO2.torque_limit / 60.0  # the reading's joints do not move, so the torque limit holds the target back
+    assert np.allclose(lying, np.clip(np.tile(FOLDED_LEG, 4), GO2.stance - reach, GO2.stance + reach), atol=1e-3)
+
+
+def test_only_the_first_reason_is_kept():
+    safety = in_state(State.RUNNING)
+    safety.command(DT, replace(GOOD, pose_age=1.0), None)
+    safety.command(2 * DT, replace(GOOD, emergency="key"), None)
+    assert (safety.state, safety.reason) == (State.DAMPING, "pose stream lost")

@@ -1,0 +1,103 @@
+"""Threads in real time against the simulated robot in this process, without a network."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from keystride.deploy.clock import Ticker
+from keystride.deploy.codec import encode_state
+from keystride.deploy.operator import Operator
+from keystride.deploy.rehearsal import Rehearsal, rehearse
+from keystride.deploy.session import Session
+from keystride.deploy.states import State
+from keystride.deploy.stub import TrotStub
+from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
+
+SCRIPT = Script(keyframes=(Keyframe(time=0.5, position=(0.0, 0.0)),))
+
+
+@pytest.fixture
+def stage() -> Iterator[Rehearsal]:
+    """A robot that lies, and lives in real time."""
+    stage = rehearse(GO2, TrotStub(GO2), SCRIPT)
+
+    def live(now: float) -> None:
+        stage.world.step(2)
+        stage.poses.receive(*stage.world.captured())
+        stage.link.states.put(encode_state(GO2, stage.world.sense(), stage.world.steps))
+
+    life = Ticker("robot", 0.002, live, lambda error: None)
+    life.start()
+    assert stage.link.states.wait(5.0)
+    yield stage
+    life.stop()
+
+
+def run(stage: Rehearsal, settle: float = 0.05):
+    return Session(stage.deployment, Operator(0.0), settle).run()
+
+
+def test_it_ends_when_the_deployment_does(stage):
+    threading.Timer(0.6, setattr, [stage.deployment, "emergency", "test"]).start()
+    outcome = run(stage)
+    assert outcome.state is State.DAMPING
+    assert outcome.reason == "emergency stop"
+    assert outcome.stream.ticks > 20
+    assert "idle -> standing up" in stage.events
+
+
+def test_a_stream_that_fails_is_followed_by_brakes(stage):
+    sent = []
+    send = stage.link.send
+
+    def fail_once(record) -> None:
+        motors = record["motor_cmd"][:12]
+        sent.append(not motors["kp"].any() and bool(motors["kd"].all()))
+        if len(sent) == 20:
+            raise ConnectionError("gone")
+        send(record)
+
+    stage.link.send = fail_once
+    outcome = run(stage, settle=0.3)
+    assert "gone" in outcome.reason
+    assert len(sent) > 30
+    assert all(sent[20:])
+
+
+def test_a_policy_that_raises_is_told_and_the_stream_goes_on(stage):
+    def broken(state, goals, step):
+        raise ZeroDivisionError("thought too hard")
+
+    stage.deployment.player.step = broken
+    outcome = run(stage)
+    assert outcome.reason == "policy too late"
+    assert any("thought too hard" in event for event in stage.events)
+    assert stage.events[-2:] == ["running -> stopping: policy too late", "stopping -> damping: policy too late"]
+
+
+def test_a_guard_that_is_gone_is_an_emergency(stage):
+    stage.deployment.guarded = lambda: False
+    assert run(stage).reason == "emergency stop"
+    assert stage.deployment.emergency == "guard process lost"
+
+
+def test_an_error_at_the_operators_side_is_an_emergency_too(stage):
+    class Broken(Operator):
+        def attend(self, deployment, now):
+            raise OSError("terminal gone")
+
+    with pytest.raises(OSError, match="terminal gone"):
+        Session(stage.deployment, Broken(), 0.1).run()
+    assert stage.deployment.safety.state is State.DAMPING
+    assert stage.deployment.emergency == "program error"
+
+
+def test_no_thread_is_left(stage):
+    before = threading.active_count()
+    stage.deployment.emergency = "test"
+    run(stage)
+    time.sleep(0.05)
+    assert threading.active_count() == before

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from keystride.deploy.states import Event, State, after, transition_table
+from keystride.deploy.watches import watch_table
+
+DOCS = Path(__file__).parents[2] / "docs" / "deploy.md"
+
+# Written out by hand: state by row, event by column. A dot changes nothing.
+TABLE = """
+              STAND        STOOD  START    FINISH    STOP      LAIN     FAULT
+IDLE          STANDING_UP  .      .        .         DAMPING   .        DAMPING
+STANDING_UP   .            READY  .        .         STOPPING  .        DAMPING
+READY         .            .      RUNNING  .         STOPPING  .        DAMPING
+RUNNING       .            .      .        STOPPING  STOPPING  .        DAMPING
+STOPPING      .            .      .        .         .         DAMPING  DAMPING
+DAMPING       .            .      .        .         .         .        .
+"""
+
+
+def rows():
+    header, *lines = (line.split() for line in TABLE.strip().splitlines())
+    for name, *cells in lines:
+        for event, cell in zip(header, cells, strict=True):
+            yield State[name], Event[event], State[name if cell == "." else cell]
+
+
+def test_the_table_is_complete():
+    assert {(state, event) for state, event, _ in rows()} == {(state, event) for state in State for event in Event}
+
+
+@pytest.mark.parametrize(("state", "event", "expected"), list(rows()))
+def test_every_move(state, event, expected):
+    assert after(state, event) is expected
+
+
+def test_a_fault_ends_in_damping_from_everywhere():
+    assert {after(state, Event.FAULT) for state in State} == {State.DAMPING}
+
+
+def test_running_is_reached_only_by_standing_up_first():
+    ways = {
+        state
+        for state in State
+        for event in Event
+        if after(state, event) is State.RUNNING and state is not State.RUNNING
+    }
+    assert ways == {State.READY}
+
+
+def test_the_documentation_has_the_tables():
+    text = DOCS.read_text()
+    assert transition_table() in text
+    assert watch_table() in text
