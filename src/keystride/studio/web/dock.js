@@ -1,0 +1,73 @@
+// The bar of buttons, and the frame around the timeline.
+const icon = (body) => `<svg class="i" viewBox="0 0 24 24">${body}</svg>`;
+const ICONS = {
+  play: icon('<path class="f" d="M7 4l14 8-14 8z"/>'),
+  pause: icon('<path class="f" d="M6 4h4v16H6zM14 4h4v16h-4z"/>'),
+  restart: icon('<path class="f" d="M20 5v14L9 12z"/><path d="M5 5v14"/>'),
+  loop: icon('<path d="M17 2l4 4-4 4"/><path d="M3 11v-1a4 4 0 0 1 4-4h14M7 22l-4-4 4-4"/><path d="M21 13v1a4 4 0 0 1-4 4H3"/>'),
+  add: icon('<path d="M12 3l9 9-9 9-9-9z"/><path d="M12 9v6M9 12h6"/>'),
+  copy: icon('<rect x="9" y="9" width="12" height="12" rx="2"/><path d="M5 15H4a2 2 0 0 1-2-2V4a2 2 0 0 1 2-2h9a2 2 0 0 1 2 2v1"/>'),
+  bin: icon('<path d="M3 6h18M8 6V4h8v2M6 6l1 15h10l1-15"/>'),
+  undo: icon('<path d="M9 14L4 9l5-5"/><path d="M4 9h11a5 5 0 0 1 0 11h-3"/>'),
+  redo: icon('<path d="M15 14l5-5-5-5"/><path d="M20 9H9a5 5 0 0 0 0 11h3"/>'),
+  shove: icon('<path d="M3 12h13M11 6l6 6-6 6"/><path d="M21 4v16"/>'),
+  help: icon('<circle cx="12" cy="12" r="9"/><path d="M9.5 9a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 17h.01"/>'),
+};
+const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
+
+const dock = document.createElement("div");
+dock.id = "ks-dock";
+dock.innerHTML = `
+  <div class="ks-bar">
+    <button data-do="restart" title="Back to the start (Home)">${ICONS.restart}</button>
+    <button data-do="toggle" class="play" title="Play or pause (space)">${ICONS.play}</button>
+    <button data-do="loop" title="Play again and again (L)">${ICONS.loop}</button>
+    <select data-do="speed" title="Speed ([ and ])">${SPEEDS.map((s) => `<option value="${s}">${s}×</option>`).join("")}</select>
+    <span class="ks-time">0.00</span><span class="ks-time" style="min-width:0"><small></small></span>
+    <span class="gap"></span>
+    <button data-do="add" title="Keyframe at the play head (K)">${ICONS.add}Keyframe</button>
+    <button data-do="duplicate" title="Duplicate (Ctrl D)">${ICONS.copy}</button>
+    <button data-do="delete" title="Delete (Del)">${ICONS.bin}</button>
+    <span class="gap"></span>
+    <button data-do="undo" title="Undo (Ctrl Z)">${ICONS.undo}</button>
+    <button data-do="redo" title="Redo (Ctrl Shift Z)">${ICONS.redo}</button>
+    <span class="gap"></span>
+    <button data-do="shove" title="Shove the robot (P)">${ICONS.shove}Shove</button>
+    <span class="fill"></span>
+    <span class="ks-note"></span>
+    <button data-do="help" title="Keyboard shortcuts (?)">${ICONS.help}</button>
+  </div>
+  <div id="ks-view"></div>`;
+document.body.appendChild(dock);
+document.title = "Keystride Studio";
+
+const button = (name) => dock.querySelector(`[data-do="${name}"]`);
+const clean = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+dock.addEventListener("click", (event) => {
+  const name = event.target.closest("button")?.dataset.do;
+  if (!name) return;
+  document.activeElement?.blur(); // or the space bar would press the button again
+  if (name === "help") toggleHelp();
+  else channel.send(name);
+});
+button("speed").addEventListener("change", (event) => {
+  channel.send("speed", Number(event.target.value));
+  event.target.blur();
+});
+
+function showTransport(now) {
+  button("toggle").innerHTML = now.playing ? ICONS.pause : ICONS.play;
+  button("loop").classList.toggle("on", now.loop);
+  if (document.activeElement !== button("speed")) button("speed").value = String(now.speed);
+  const [time, rest] = dock.querySelectorAll(".ks-time");
+  time.textContent = now.head.toFixed(2);
+  rest.firstChild.textContent = `/ ${now.end.toFixed(2)} s`;
+}
+function showDocument(script) {
+  button("undo").disabled = !script.undo;
+  button("redo").disabled = !script.redo;
+  button("delete").disabled = button("duplicate").disabled = script.selected === null;
+  const dirty = script.unsaved ? '<span class="ks-dirty" title="not saved">●</span>' : "";
+  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty} · ${clean(script.note)}`;
+}
