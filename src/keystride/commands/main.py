@@ -24,6 +24,7 @@ from keystride.commands.motion_report import ReportMotion
 from keystride.commands.motion_view import ViewMotion
 from keystride.commands.play import Play
 from keystride.commands.robot import ShowRobot
+from keystride.commands.studio import OpenStudio
 from keystride.commands.train import Train, train_with_preset
 
 DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."
@@ -63,6 +64,7 @@ COMMANDS: dict[str, type[Command] | Group] = {
     ),
     "play": Play,
     "robot": ShowRobot,
+    "studio": OpenStudio,
     "train": Train,
 }
 

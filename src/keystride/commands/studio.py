@@ -34,8 +34,8 @@ class OpenStudio:
     port: int = 8080
     """Port to serve on; when it is taken, the next that is free."""
 
-    open: bool = True
-    """Open the page in this computer's browser."""
+    headless: bool = False
+    """Do not open the page in this computer's browser."""
 
     soak: float | None = None
     """Play for so many seconds with an edit every second, watched by a headless Chromium; report pace and memory."""
@@ -62,7 +62,7 @@ class OpenStudio:
 
         studio = Studio(start, self.host, self.port)
         print(f"keystride studio: {studio.url} (Ctrl-C ends it)", flush=True)
-        if self.open:
+        if not self.headless:
             webbrowser.open(studio.url)
         try:
             while True:

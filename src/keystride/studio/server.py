@@ -4,6 +4,7 @@ import threading
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
+from math import radians
 from pathlib import Path
 
 import viser
@@ -19,6 +20,8 @@ from keystride.studio.shapes import robot_bodies
 from keystride.studio.shelf import Shelf
 
 PANEL_WIDTH = 340
+CAMERA, LOOK_AT = (-1.5, -2.6, 1.5), (0.6, 0.1, 0.15)  # m
+FIELD_OF_VIEW = radians(50.0)
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class Studio:
         gui.configure_theme(dark_mode=True, show_logo=False, show_share_button=False, brand_color=palette.BRAND)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH)
-        self._server.initial_camera.position = (-1.05, -1.75, 1.05)
-        self._server.initial_camera.look_at = (0.45, 0.1, 0.15)
+        camera = self._server.initial_camera
+        camera.position, camera.look_at, camera.fov = CAMERA, LOOK_AT, FIELD_OF_VIEW
         self._server.scene.world_axes.visible = False
 
     def _on_connect(self, client: viser.ClientHandle) -> None:
