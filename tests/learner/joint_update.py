@@ -63,7 +63,11 @@ def main(out: Path) -> None:
     if parallel.rank() == 0:
         # Functions, not weights: the keys' bias has no effect and no gradient, and Adam makes rounding noise of that.
         with torch.no_grad():
-            learned = {"mean": actor.act(rollout.observations), "values": ppo._value(rollout.observations), "std": actor.std}
+            learned = {
+                "mean": actor.act(rollout.observations),
+                "values": ppo._value(rollout.observations),
+                "std": actor.std,
+            }
         save_tree({"learned": learned, "kl": kl, "learning_rate": ppo.learning_rate}, out)
     parallel.stop()
 

@@ -38,7 +38,13 @@ class Step:
 
 class PointMass:
     def __init__(
-        self, count: int, *, first: tuple[int, int] = (8, 14), second: tuple[int, int] = (5, 8), see: str = "all", seed: int = 0
+        self,
+        count: int,
+        *,
+        first: tuple[int, int] = (8, 14),
+        second: tuple[int, int] = (5, 8),
+        see: str = "all",
+        seed: int = 0,
     ) -> None:
         self.first, self.second, self.see = first, second, see
         self.generator = torch.Generator().manual_seed(seed)

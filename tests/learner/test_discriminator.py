@@ -40,8 +40,8 @@ def test_the_penalty_is_the_squared_slope_on_real_data():
     discriminator = made(2)
     with torch.no_grad():
         for layer in discriminator.mlp:
-            layer.weight.zero_()
-            layer.bias.fill_(1.0)
+            layer.get_parameter("weight").zero_()
+            layer.get_parameter("bias").fill_(1.0)
     _, report = discriminator_loss(discriminator, torch.randn(8, 2), torch.randn(8, 2), 1.0)
     assert report["discriminator/penalty"] == pytest.approx(0.0)
 

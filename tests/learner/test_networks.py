@@ -8,7 +8,11 @@ import torch
 from keystride.learner.config import CPU, PAPER, NetworkConfig
 from keystride.learner.networks import Actor, Critics, Normalizer, Observations, by_length, packed, same_length
 
-CONFIGS = {"cpu": CPU.network, "paper": replace(PAPER.network, feedforward=64, mlp=(32, 16)), "heads": NetworkConfig(width=16, heads=4, feedforward=32, mlp=(32,))}
+CONFIGS = {
+    "cpu": CPU.network,
+    "paper": replace(PAPER.network, feedforward=64, mlp=(32, 16)),
+    "heads": NetworkConfig(width=16, heads=4, feedforward=32, mlp=(32,)),
+}
 
 
 def samples(count: int = 64, slots: int = 5) -> Observations:
@@ -42,7 +46,8 @@ def test_garbage_in_masked_tokens_changes_nothing(actor):
     dirty = Observations(seen.state, garbage, seen.visible)
     assert torch.equal(actor.act(packed(seen)), actor.act(packed(dirty)))
     assert torch.equal(
-        actor.forward_padded(seen.state, seen.goals, seen.visible), actor.forward_padded(seen.state, garbage, seen.visible)
+        actor.forward_padded(seen.state, seen.goals, seen.visible),
+        actor.forward_padded(seen.state, garbage, seen.visible),
     )
 
 
@@ -90,8 +95,8 @@ def test_pieces_of_one_length_cover_every_sample_once():
 def test_the_papers_sizes():
     made = Actor(PAPER.network, 46, 24, 12)
     assert made.network.encoder.width == 70
-    assert [layer.expand.out_features for layer in made.network.encoder.layers] == [512, 512]
-    assert [layer.out_features for layer in made.network.mlp] == [512, 256]
+    assert [len(layer.get_parameter("expand.weight")) for layer in made.network.encoder.layers] == [512, 512]
+    assert [len(layer.get_parameter("weight")) for layer in made.network.mlp] == [512, 256]
     assert torch.allclose(made.std, torch.ones(12))
 
 

@@ -17,7 +17,7 @@ GOAL, EASE = RewardGroup("goal", 0.5, (("goal", 1.0),)), RewardGroup("ease", 0.2
 SUM = RewardGroup("all", 1.0, (("goal", 2.0), ("ease", 0.5)))
 
 
-def learner(*groups: RewardGroup, **settings) -> Ppo:  # noqa: ANN003
+def learner(*groups: RewardGroup, **settings) -> Ppo:
     torch.manual_seed(0)
     actor, critics = Actor(NETWORK, 2, 3, 2), Critics(NETWORK, 2, 3, len(groups))
     config = PpoConfig(groups=groups, **settings)
@@ -33,8 +33,8 @@ def rollout(ppo: Ppo, horizon: int = 20) -> Rollout:
 def silent(ppo: Ppo) -> Ppo:
     """Critics that say zero, so that rewards alone speak."""
     for network in ppo.critics.networks:
-        torch.nn.init.zeros_(network.head.weight)
-        torch.nn.init.zeros_(network.head.bias)
+        for parameter in network.get_submodule("head").parameters():
+            torch.nn.init.zeros_(parameter)
     return ppo
 
 
@@ -80,7 +80,9 @@ def test_log_probability_differences_are_those_of_the_normal_distribution():
     torch.manual_seed(0)
     action, one, two, std = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5, 3), torch.tensor([0.5, 1.0, 2.0])
     ours = log_probability(action, one, std) - log_probability(action, two, std)
-    theirs = (torch.distributions.Normal(one, std).log_prob(action) - torch.distributions.Normal(two, std).log_prob(action)).sum(-1)
+    theirs = (
+        torch.distributions.Normal(one, std).log_prob(action) - torch.distributions.Normal(two, std).log_prob(action)
+    ).sum(-1)
     assert torch.allclose(ours, theirs, atol=1e-5)
 
 

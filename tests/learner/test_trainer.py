@@ -39,9 +39,7 @@ def test_resuming_continues_bit_for_bit(tmp_path):
     place = unbroken.save(tmp_path)
     resumed = trainer(seed=9)
     resumed.load(place)
-    for _ in range(4):
-        a, b = unbroken.iterate(), resumed.iterate()
-    assert a == b
+    assert [unbroken.iterate() for _ in range(4)] == [resumed.iterate() for _ in range(4)]
     assert all(torch.equal(x, y) for x, y in zip(weights(unbroken), weights(resumed), strict=True))
 
 
@@ -71,8 +69,13 @@ def test_trees_come_back_as_they_went(tmp_path):
     assert back["e"] is None
 
 
+def iterations(made: Trainer, count: int) -> None:
+    for _ in range(count):
+        made.iterate()
+
+
 class Poisoned(PointMass):
-    def step(self, action):  # noqa: ANN001, ANN201
+    def step(self, action):
         step = super().step(action)
         return replace(step, rewards={**step.rewards, "goal": step.rewards["goal"] * float("nan")})
 
@@ -81,8 +84,7 @@ def test_training_stops_when_nothing_is_finite_any_more():
     made = Trainer(CONFIG, Poisoned(16), 2)
     before = [tensor.clone() for tensor in made.actor.parameters()]
     with pytest.raises(TrainingStopped, match="not finite"):
-        for _ in range(20):
-            made.iterate()
+        iterations(made, 20)
     assert all(torch.equal(a, b) for a, b in zip(before, made.actor.parameters(), strict=True))
 
 
@@ -90,8 +92,16 @@ def test_two_processes_equal_one_with_the_joint_batch(tmp_path):
     """Each of two processes updates on half of the environments; what they learn is what one process with all learns."""
     script = Path(__file__).with_name("joint_update.py")
     subprocess.run([sys.executable, script, tmp_path / "one"], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    shared = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29517", "OMP_NUM_THREADS": "1"}
-    pair = [subprocess.Popen([sys.executable, script, tmp_path / "two"], env={**shared, "RANK": str(r)}) for r in (0, 1)]
+    shared = {
+        **os.environ,
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29517",
+        "OMP_NUM_THREADS": "1",
+    }
+    pair = [
+        subprocess.Popen([sys.executable, script, tmp_path / "two"], env={**shared, "RANK": str(r)}) for r in (0, 1)
+    ]
     assert [process.wait(timeout=120) for process in pair] == [0, 0]
     one, two = load_tree(tmp_path / "one"), load_tree(tmp_path / "two")
     for name, values in one["learned"].items():

@@ -11,10 +11,14 @@ from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 
 HEIGHT = float(standing_height(GO2, GO2.stance))
-CALM = Randomization(friction=(0.8, 0.8), stiffness=(1, 1), damping=(1, 1), lag_steps=(0, 0), push_interval=(10**6, 10**6 + 1))
+CALM = Randomization(
+    friction=(0.8, 0.8), stiffness=(1, 1), damping=(1, 1), lag_steps=(0, 0), push_interval=(10**6, 10**6 + 1)
+)
 
 
-def simulator(count: int = 4, *, randomization: Randomization | None = None, seed: int = 0, threads: int = 1) -> CpuSimulator:
+def simulator(
+    count: int = 4, *, randomization: Randomization | None = None, seed: int = 0, threads: int = 1
+) -> CpuSimulator:
     made = CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=threads)
     made.reset(np.arange(count), standing_start(count, HEIGHT, GO2.stance))
     return made
@@ -59,7 +63,9 @@ def test_randomization_at_its_nominal_values_is_no_randomization():
 
 def test_variations_lie_in_the_papers_ranges():
     varied = simulator(400, randomization=Randomization()).snapshot()
-    friction, gain, delay = (np.asarray(varied[f"varied.{n}"]) for n in ("geom_friction", "actuator_gainprm", "actuator_delay"))
+    friction, gain, delay = (
+        np.asarray(varied[f"varied.{n}"]) for n in ("geom_friction", "actuator_gainprm", "actuator_delay")
+    )
     assert 0.25 <= friction[..., 0].min() < 0.3
     assert 1.7 < friction[..., 0].max() <= 1.75
     assert 0.9 * GO2.stiffness <= gain[..., 0].min()
@@ -141,5 +147,5 @@ def test_velocity_in_the_base_frame_and_feet_in_the_world():
     assert state.feet_in_world[0, 0, 0] < 0  # the front left foot is now on the world's -x side
 
 
-def _rest(start):  # noqa: ANN001, ANN202
+def _rest(start):
     return start.angular_velocity, start.joint_angles, start.joint_velocities

@@ -21,4 +21,6 @@ def gliding(name: str, seconds: float, speed: float, turn: float) -> Clip:
 
 @pytest.fixture(scope="session")
 def library() -> Library:
-    return Library(GO2, [gliding("arc", 9.0, 0.8, 0.6), gliding("straight", 7.0, 1.4, 0.0), gliding("still", 6.0, 0.0, 0.0)])
+    return Library(
+        GO2, [gliding("arc", 9.0, 0.8, 0.6), gliding("straight", 7.0, 1.4, 0.0), gliding("still", 6.0, 0.0, 0.0)]
+    )

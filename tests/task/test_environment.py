@@ -11,14 +11,16 @@ from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import Randomization
 from keystride.robot.go2 import GO2
 from keystride.task.config import KeyframeRanges, TaskConfig
-from keystride.task.environment import KeyframeEnvironment, Observation, joint_targets
+from keystride.task.environment import KeyframeEnvironment, joint_targets
 from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
 
 
-def make(library: Library, count: int = 16, seed: int = 0, **settings) -> KeyframeEnvironment:  # noqa: ANN003
+def make(library: Library, count: int = 16, seed: int = 0, **settings) -> KeyframeEnvironment:
     config = TaskConfig(**settings)
     randomization = Randomization() if config.randomize else None
-    return KeyframeEnvironment(GO2, CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=1), library, config, seed=seed)
+    return KeyframeEnvironment(
+        GO2, CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=1), library, config, seed=seed
+    )
 
 
 def noise(count: int, seed: int) -> np.ndarray:
@@ -173,5 +175,3 @@ def mirror_world(environment: KeyframeEnvironment) -> None:
         goals, position=goals.position * flip, angles=goals.angles * turn, posture=GO2.mirror_joints(goals.posture)
     )
     environment._action = GO2.mirror_joints(environment._action)
-
-

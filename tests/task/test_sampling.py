@@ -8,10 +8,10 @@ from keystride.keyframes.goals import COMPONENTS, goal_errors, used
 from keystride.motion.library import Library
 from keystride.robot.go2 import GO2
 from keystride.task.config import KeyframeRanges, TaskConfig
-from keystride.task.sampling import EpisodeSampler, Episodes
+from keystride.task.sampling import Episodes, EpisodeSampler
 
 
-def draw(library: Library, count: int = 400, share: float = 0.0, seed: int = 0, **settings) -> Episodes:  # noqa: ANN003
+def draw(library: Library, count: int = 400, share: float = 0.0, seed: int = 0, **settings) -> Episodes:
     return EpisodeSampler(GO2, library, TaskConfig(**settings)).draw(np.random.default_rng(seed), count, share)
 
 

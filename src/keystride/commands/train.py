@@ -1,9 +1,6 @@
 """`keystride train`: learn a policy."""
 
 import os
-import socket
-import subprocess
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 
 from keystride.commands.errors import UserError
+from keystride.commands.launch import launch
 from keystride.learner.config import CPU, PRESETS, SINGLE_CRITIC, LearnerConfig
 from keystride.task.config import TaskConfig
 
@@ -50,7 +48,7 @@ class Train:
     def run(self) -> int:
         processes = self.processes or os.cpu_count() or 1
         if "WORLD_SIZE" not in os.environ and processes > 1:
-            return _launch(processes, sys.argv[1:])
+            return launch(processes)
         from keystride.commands.training import train
 
         return train(self)
@@ -73,25 +71,6 @@ def train_with_preset(arguments: list[str]) -> Train:
         if word.startswith("--preset") and name in PRESETS:
             return Train(preset=name, learner=PRESETS[name])  # type: ignore[arg-type]
     return Train()
-
-
-def _launch(processes: int, arguments: list[str]) -> int:
-    """One process a core, each with one thread: two threads in one process spin on small tensors."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    shared = {**os.environ, "WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    children = [
-        subprocess.Popen([sys.executable, "-m", "keystride", *arguments], env={**shared, "RANK": str(rank)})
-        for rank in range(processes)
-    ]
-    try:
-        codes = [child.wait() for child in children]
-    except KeyboardInterrupt:
-        for child in children:
-            child.terminate()
-        codes = [child.wait() for child in children]
-    return max(abs(code) for code in codes)
 
 
 def check_folder(command: Train) -> None:

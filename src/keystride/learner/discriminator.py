@@ -1,5 +1,7 @@
 """The style reward: a least-squares discriminator between transitions of the clips and of the policy (AMP)."""
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ class Discriminator(nn.Module):
     def __init__(self, config: DiscriminatorConfig, mean: Tensor, std: Tensor) -> None:
         super().__init__()
         sizes = [len(mean), *config.hidden]
-        self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.head = nn.Linear(sizes[-1], 1)
         self.register_buffer("mean", mean)
         self.register_buffer("std", std)

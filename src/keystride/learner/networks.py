@@ -6,6 +6,7 @@ is ever computed. `forward_padded` is the same function with a mask, for export.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -94,8 +95,10 @@ class Encoder(nn.Module):
         return x.masked_fill(~seen[..., None], float("-inf")).amax(dim=1)
 
     def _tokens(self, state: Tensor, goals: Tensor) -> Tensor:
-        sequence = torch.cat([torch.zeros_like(goals[:, :1]), goals], dim=1) if goals.shape[1] else goals.new_zeros(
-            len(state), 1, self.goal_size
+        sequence = (
+            torch.cat([torch.zeros_like(goals[:, :1]), goals], dim=1)
+            if goals.shape[1]
+            else goals.new_zeros(len(state), 1, self.goal_size)
         )
         return torch.cat([state[:, None].expand(-1, sequence.shape[1], -1), sequence], dim=-1)
 
@@ -139,7 +142,7 @@ class SequenceNetwork(nn.Module):
         self.encoder = Encoder(config, state_size, goal_size)
         self.state_to_mlp = config.state_to_mlp
         sizes = [self.encoder.width + (state_size if config.state_to_mlp else 0), *config.mlp]
-        self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.head = nn.Linear(sizes[-1], outputs)
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ from keystride.learner.networks import Actor, Critics, Observations, by_length, 
 from keystride.learner.rollout import Rollout, log_probability
 
 
-
 @dataclass(frozen=True)
 class Symmetry:
     """Left and right swapped, as a signed reordering of the columns of states, goals and actions."""
@@ -144,7 +143,9 @@ class Ppo:
             for name, value in self._gather(samples[rows], count, straight[rows], share).items():
                 report[name] = report.get(name, torch.zeros(())) + share * value
         (-self.config.entropy * self.actor.std.log().sum()).backward()
-        kl = report["shift"] / straight.float().mean().clamp(min=1e-6) + _std_divergence(self._acting_std, self.actor.std)
+        kl = report["shift"] / straight.float().mean().clamp(min=1e-6) + _std_divergence(
+            self._acting_std, self.actor.std
+        )
         self._apply(kl.detach())
         return {"kl": kl.item(), "std": self.actor.std.mean().item(), **{name: v.item() for name, v in report.items()}}
 
@@ -215,4 +216,3 @@ class Ppo:
 def _std_divergence(old: Tensor, new: Tensor) -> Tensor:
     """What the change of deviation adds to the divergence of the old policy from the new."""
     return ((new / old).log() + 0.5 * (old / new).square() - 0.5).sum()
-

@@ -82,7 +82,9 @@ def tensors(seen: SeenLike, device: torch.device) -> Observations:
 
     return packed(
         Observations(
-            on_device(seen.state, torch.float32), on_device(seen.goals, torch.float32), on_device(seen.visible, torch.bool)
+            on_device(seen.state, torch.float32),
+            on_device(seen.goals, torch.float32),
+            on_device(seen.visible, torch.bool),
         )
     )
 
@@ -122,7 +124,9 @@ def collect(
         rewards={name: _stacked([step.rewards[name] for step in steps], device) for name in steps[0].rewards},
         terminated=_stacked([step.terminated for step in steps], device),
         truncated=_stacked([step.truncated for step in steps], device),
-        transitions=None if steps[0].transition is None else _stacked([s.transition for s in steps], device).flatten(0, 1),
+        transitions=None
+        if steps[0].transition is None
+        else _stacked([s.transition for s in steps], device).flatten(0, 1),
         final=seen,
         arrived=_joined(arrived),
         arrived_rows=torch.cat(rows).to(device),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from keystride.learner import parallel
 from keystride.learner.checkpoint import (
@@ -131,9 +130,13 @@ class Trainer:
         skipped, self.ppo.skipped = self.ppo.skipped, 0
         self._skips_in_a_row = self._skips_in_a_row + skipped if skipped else 0
         if skipped:
-            print(f"iteration {self.iteration}: {skipped} updates skipped, gradient or divergence not finite", flush=True)
+            print(
+                f"iteration {self.iteration}: {skipped} updates skipped, gradient or divergence not finite", flush=True
+            )
         if self._skips_in_a_row >= MOST_SKIPS_IN_A_ROW:
-            raise TrainingStopped(f"{self._skips_in_a_row} updates in a row were not finite; the last checkpoint is intact")
+            raise TrainingStopped(
+                f"{self._skips_in_a_row} updates in a row were not finite; the last checkpoint is intact"
+            )
 
     @contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -148,7 +151,7 @@ class Trainer:
         part, place = folder / f"{self.iteration:08d}.part", folder / f"{self.iteration:08d}"
         part.mkdir(parents=True, exist_ok=True)
         if parallel.rank() == 0:
-            save_tree(self._shared_state(), part / "learner")
+            save_tree(self.shared_state(), part / "learner")
         save_tree(self._own_state(), part / f"process{parallel.rank()}")
         parallel.wait()
         if parallel.rank() == 0:
@@ -179,7 +182,7 @@ class Trainer:
         if self.discriminator is not None and "discriminator" in shared:
             load_module(self.discriminator, shared["discriminator"])
 
-    def _shared_state(self) -> dict[str, Any]:
+    def shared_state(self) -> dict[str, Any]:
         style = {}
         if self.discriminator is not None:
             style = {

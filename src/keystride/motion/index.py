@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,13 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 def load_library_clips(folder: Path, split: str | None = None) -> list[Clip]:
     """The clips of a library, or those of one split, in the order of its index."""
-    entries = read_index(folder)["clips"]
-    return [load_clip(folder / entry["file"]) for entry in entries if split in (None, entry["split"])]
+    entries = [entry for entry in read_index(folder)["clips"] if split in (None, entry["split"])]
+    return [_weighted(load_clip(folder / entry["file"]), float(entry["weight"])) for entry in entries]
+
+
+def _weighted(clip: Clip, weight: float) -> Clip:
+    """How often the library draws the clip goes with it."""
+    return replace(clip, metadata={**clip.metadata, "weight": weight})
 
 
 def _write_index(folder: Path, robot_name: str, entries: list[dict[str, Any]]) -> None:

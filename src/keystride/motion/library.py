@@ -1,15 +1,13 @@
 """A library: clips laid end to end in contiguous arrays, from which training draws thousands of frames at a time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.motion.clip import Clip, load_clip, mirror
-from keystride.motion.index import read_index
+from keystride.motion.clip import Clip, mirror
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 
@@ -82,16 +80,6 @@ class Library:
         feet = geometry.rotate(self.frames.orientation[rows][:, None], self.feet[rows])[..., 2] + position[:, 2:]
         position[:, 2] += np.maximum(self.robot.foot_radius - feet.min(axis=1), 0.0)
         return position
-
-
-def load_clips(folder: Path, split: str) -> list[Clip]:
-    """The clips of a library on disk that its index puts on one side of the split: train or held_out."""
-    entries = [entry for entry in read_index(folder)["clips"] if entry["split"] == split]
-    return [_weighted(load_clip(folder / entry["file"]), entry["weight"]) for entry in entries]
-
-
-def _weighted(clip: Clip, weight: float) -> Clip:
-    return replace(clip, metadata={**clip.metadata, "weight": weight})
 
 
 def _stack(clips: Sequence[Clip]) -> Frames:

@@ -1,5 +1,7 @@
 """MuJoCo on CPU threads: thousands of robots, one call a control step."""
 
+from typing import Any
+
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
@@ -31,7 +33,7 @@ class CpuSimulator:
         self.randomization = randomization
         self.divergences = 0
         self._random = np.random.default_rng(seed)
-        self._model = _training_model(robot)
+        self._model = training_model(robot)
         self._batch = Batch(self._model, nsim=environments, nthread=threads)
         self._qpos, self._qvel, self._ctrl = (self._batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
         self._time, self._history = self._batch.bind("time"), self._batch.bind("history")
@@ -70,7 +72,9 @@ class CpuSimulator:
         """Put these robots elsewhere, motors asking for the joint angles they start with, and draw their variations anew."""
         self._batch.state[ids] = 0.0
         self._qpos[ids] = np.concatenate([start.position, start.orientation, start.joint_angles], axis=1)
-        self._qvel[ids] = np.concatenate([start.linear_velocity, start.angular_velocity, start.joint_velocities], axis=1)
+        self._qvel[ids] = np.concatenate(
+            [start.linear_velocity, start.angular_velocity, start.joint_velocities], axis=1
+        )
         self._ctrl[ids] = start.joint_angles
         history = np.tile(self._fresh_history, (len(ids), 1)).reshape(len(ids), self._model.nu, -1)
         history[..., HISTORY_HEAD:] = start.joint_angles[..., None]
@@ -81,7 +85,7 @@ class CpuSimulator:
         self._qvel[ids, :3] += linear
         self._qvel[ids, 3:6] += angular
 
-    def snapshot(self) -> dict[str, object]:
+    def snapshot(self) -> dict[str, Any]:
         varied = {f"varied.{name}": values.copy() for name, values in self._varied.items()}
         return {
             "state": self._batch.state.copy(),
@@ -92,10 +96,10 @@ class CpuSimulator:
             **varied,
         }
 
-    def restore(self, snapshot: dict[str, object]) -> None:
+    def restore(self, snapshot: dict[str, Any]) -> None:
         self._batch.state[:] = np.asarray(snapshot["state"])
         self._push_wait = np.array(snapshot["push_wait"], dtype=np.int64)
-        self.divergences = int(str(snapshot["divergences"]))
+        self.divergences = int(snapshot["divergences"])
         self._random.bit_generator.state = snapshot["random"]
         for name, values in self._varied.items():
             values[...] = np.asarray(snapshot[f"varied.{name}"])
@@ -109,7 +113,8 @@ class CpuSimulator:
             return
         ranges, count, nominal, varied = self.randomization, len(ids), self._model, self._varied
         friction, stiffness, damping = (
-            self._random.uniform(*limits, size=(count, 1)) for limits in (ranges.friction, ranges.stiffness, ranges.damping)
+            self._random.uniform(*limits, size=(count, 1))
+            for limits in (ranges.friction, ranges.stiffness, ranges.damping)
         )
         lag = self._random.integers(ranges.lag_steps[0], ranges.lag_steps[1] + 1, size=(count, 1))
         varied["geom_friction"][ids, :, 0] = friction
@@ -138,7 +143,7 @@ class CpuSimulator:
 _VARIED = ("geom_friction", "actuator_gainprm", "actuator_biasprm", "actuator_delay")
 
 
-def _training_model(robot: Robot) -> mujoco.MjModel:
+def training_model(robot: Robot) -> mujoco.MjModel:
     spec = load_spec(robot, visual=False)
     # A diverged state must be seen, counted and restarted by us, not silently replaced by the default pose.
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET

@@ -22,4 +22,5 @@ def fallen(state: State) -> NDArray[np.bool_]:
 
 def at_joint_limit(robot: Robot, state: State) -> NDArray[np.bool_]:
     low, high = robot.lower + LIMIT_MARGIN, robot.upper - LIMIT_MARGIN
-    return ((state.joint_angles < low) | (state.joint_angles > high)).any(axis=1)
+    outside = (state.joint_angles < low) | (state.joint_angles > high)
+    return np.any(outside, axis=1)

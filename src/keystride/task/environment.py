@@ -56,7 +56,9 @@ def joint_targets(robot: Robot, action: Floats) -> Floats:
 
 
 class KeyframeEnvironment:
-    def __init__(self, robot: Robot, physics: Simulator, library: Library, config: TaskConfig, *, seed: int = 0) -> None:
+    def __init__(
+        self, robot: Robot, physics: Simulator, library: Library, config: TaskConfig, *, seed: int = 0
+    ) -> None:
         self.robot, self.physics, self.config = robot, physics, config
         self.sampler = EpisodeSampler(robot, library, config)
         self.library_features = features_of_library(library).astype(np.float32)
@@ -122,7 +124,10 @@ class KeyframeEnvironment:
             if f"kernel_error/{name}" in means:
                 self._reached[i] += (1 - SMOOTHING) * (means[f"kernel_error/{name}"] - self._reached[i])
         widths = rewards.followed_widths(self.config.goal_widths, self._reached)
-        return {"random_share": self._random_share, **{f"width/{n}": float(w) for n, w in zip(COMPONENTS, widths, strict=True)}}
+        return {
+            "random_share": self._random_share,
+            **{f"width/{n}": float(w) for n, w in zip(COMPONENTS, widths, strict=True)},
+        }
 
     def snapshot(self) -> dict[str, Any]:
         return {

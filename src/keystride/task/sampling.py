@@ -101,7 +101,9 @@ def _stand_where(robot: Robot, start: StartState, chosen: Bools) -> StartState:
     )
 
 
-def _dataset_goals(library: Library, frames: Indices, step: NDArray[np.int64], start: StartState) -> tuple[Goals, Bools]:
+def _dataset_goals(
+    library: Library, frames: Indices, step: NDArray[np.int64], start: StartState
+) -> tuple[Goals, Bools]:
     """The clip's own poses at the keyframe times, seen from where the robot starts; and which still lie in the clip."""
     wanted = frames[:, None] + step  # (n, K)
     last = library.last[frames][:, None]
