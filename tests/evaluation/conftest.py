@@ -89,11 +89,16 @@ def standing(standing_path: Path) -> Policy:
 
 
 @pytest.fixture(scope="session")
-def position_standing(tmp_path_factory: pytest.TempPathFactory) -> Policy:
+def position_standing_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, for a policy that knows positions alone and sees the next goal only."""
     path = tmp_path_factory.mktemp("policies") / "position.onnx"
     path.write_bytes(standing_file(("position",), "next"))
-    return Policy.load(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def position_standing(position_standing_path: Path) -> Policy:
+    return Policy.load(position_standing_path)
 
 
 class Collapsing:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
     from keystride.evaluation.episodes import Progress
+    from keystride.evaluation.libraries import Libraries
     from keystride.evaluation.suites import Contender, Outcome, Setting
     from keystride.evaluation.tables import Cell, Table
 
@@ -86,7 +87,6 @@ def _suites(name: str) -> dict[str, Any]:
 
 
 def _setting(command: Evaluate, bars: Bars) -> Setting:
-    from keystride.evaluation.libraries import load_libraries
     from keystride.evaluation.suites import Setting
     from keystride.robot.go2 import GO2
 
@@ -94,12 +94,22 @@ def _setting(command: Evaluate, bars: Bars) -> Setting:
         robot=GO2,
         contender=_contender(command.policy),
         rival=None if command.next_policy is None else _contender(command.next_policy),
-        libraries=load_libraries(GO2, command.library, command.unseen, authored=command.authored),
+        libraries=_libraries(command),
         episodes=command.episodes,
         seed=command.seed,
         threads=command.threads,
         watch=lambda name: _watched(bars, name),
     )
+
+
+def _libraries(command: Evaluate) -> Libraries:
+    from keystride.evaluation.libraries import load_libraries
+    from keystride.robot.go2 import GO2
+
+    try:
+        return load_libraries(GO2, command.library, command.unseen, authored=command.authored)
+    except ValueError as error:  # an index of another version, or no JSON at all
+        raise UserError(str(error)) from error
 
 
 def _contender(name: str) -> Contender:
@@ -179,7 +189,7 @@ def _write_json(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
         "keystride_version": __version__,
         "rows": [row.as_dict() for outcome in outcomes.values() for row in outcome.rows],
     }
-    text = json.dumps(data, indent=1)
+    text = json.dumps(data, indent=1, allow_nan=False)
     if command.json == Path("-"):
         print(text)
     elif command.json is not None:

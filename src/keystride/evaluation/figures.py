@@ -160,7 +160,9 @@ def _first_yaw(rollout: Rollout) -> Floats:
 
 def _yaw_at_first(axes: Any, rollouts: Mapping[str, Rollout]) -> None:
     yaws = [np.degrees(_first_yaw(rollout)) for rollout in rollouts.values()]
-    boxes = axes.boxplot(yaws, vert=False, widths=0.55, patch_artist=True, showfliers=False, medianprops={"color": INK})
+    boxes = axes.boxplot(
+        yaws, orientation="horizontal", widths=0.55, patch_artist=True, showfliers=False, medianprops={"color": INK}
+    )
     for box, name in zip(boxes["boxes"], rollouts, strict=True):
         box.set(facecolor=OTHER if name.endswith(NEXT_ONLY) else PATH, alpha=0.75, edgecolor="none")
     axes.set_yticklabels([name.replace(NEXT_ONLY, "\n(next goal only)") for name in rollouts])

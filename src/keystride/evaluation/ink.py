@@ -41,15 +41,22 @@ STYLE = {
 
 
 @contextmanager
-def drawing(width: float, height: float) -> Iterator[Any]:
-    """A figure in our style, closed afterwards; inches. Without pyplot, which would look for a screen."""
+def _styled() -> Iterator[None]:
     import matplotlib as mpl
     from cycler import cycler
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
     style: Any = {**STYLE, "axes.prop_cycle": cycler(color=SERIES)}
     with mpl.rc_context(style):
+        yield
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Any]:
+    """A figure in our style, closed afterwards; inches. Without pyplot, which would look for a screen."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with _styled():
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         yield figure
@@ -61,14 +68,16 @@ def save_figure(figure: Any, path: Path) -> None:
     if kind not in ("png", "svg", "pdf"):
         raise ValueError(f"{path}: a picture ends in .png, .svg or .pdf")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    figure.savefig(part, format=kind, dpi=150)
+    with _styled():
+        figure.savefig(part, format=kind, dpi=150)
     part.replace(path)
 
 
 def as_svg(figure: Any) -> str:
     """For a page: without the XML head."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None})
+    with _styled():
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
 

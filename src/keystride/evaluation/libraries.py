@@ -6,8 +6,8 @@ from pathlib import Path
 
 from keystride.motion.authored.catalogue import authored_clips
 from keystride.motion.clip import Clip
-from keystride.motion.index import INDEX
-from keystride.motion.library import Library, load_clips
+from keystride.motion.index import INDEX, load_library_clips
+from keystride.motion.library import Library
 from keystride.robot.description import Robot
 
 
@@ -27,11 +27,11 @@ def load_libraries(
     for folder in (*folders, *unseen):
         if not (folder / INDEX).is_file():
             raise FileNotFoundError(2, "no motion library (`keystride motion import` makes one)", str(folder))
-    train = [clip for folder in folders for clip in load_clips(folder, "train")]
+    train = [clip for folder in folders for clip in load_library_clips(folder, "train")]
     if authored or not train:
         train += authored_clips(robot)
-    held_out = [clip for folder in folders for clip in load_clips(folder, "held_out")]
-    foreign = [clip for folder in unseen for split in ("train", "held_out") for clip in load_clips(folder, split)]
+    held_out = [clip for folder in folders for clip in load_library_clips(folder, "held_out")]
+    foreign = [clip for folder in unseen for clip in load_library_clips(folder)]
     return Libraries(Library(robot, train), _maybe(robot, held_out), _maybe(robot, foreign))
 
 

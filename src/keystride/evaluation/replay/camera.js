@@ -49,7 +49,8 @@ class Camera {
 
   // Glides after a point over the ground, with a time constant in seconds.
   glide(point, seconds) {
-    const share = 1 - Math.exp(-seconds / 0.25);
+    const away = Math.hypot(point[0] - this.target[0], point[1] - this.target[1]);
+    const share = away < 0.001 ? 0 : 1 - Math.exp(-seconds / 0.25);  // comes to rest at a millimetre
     for (const i of [0, 1]) this.target[i] += share * (point[i] - this.target[i]);
   }
 

@@ -53,13 +53,18 @@ function start() {
     const pose = poseAt(state.time), shown = byId("ghosts").checked;
     fit();
     if (byId("follow").checked) camera.glide(pose, passed);
-    const view = camera.view();
+    const view = camera.view(), sight = [state.time, shown, canvas.width, canvas.height, ...view.matrix].join();
+    if (sight !== state.sight) show(view, pose, shown);
+    state.sight = sight;  // a still picture costs nothing
+    requestAnimationFrame(frame);
+  };
+
+  const show = (view, pose, shown) => {
     scene?.draw(view, pose, state.time, state.time / seconds, shown);
     if (scene) placeTags(tags, data, view, canvas, shown);
     byId("time").value = state.time;
     byId("clock").textContent = `${state.time.toFixed(2)} s`;
     rows.forEach((row, i) => row.classList.toggle("now", Math.abs(data.keyframes[i].time - state.time) < 0.1));
-    requestAnimationFrame(frame);
   };
   play(!location.hash.startsWith("#t="));
   if (location.hash.startsWith("#t=")) seek(Number(location.hash.slice(3)) || 0);

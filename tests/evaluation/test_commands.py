@@ -1,0 +1,166 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keystride.commands.main import main
+
+SCRIPT = """
+version: 1
+keyframes:
+  - {time: 0.4, posture: stand}
+  - {time: 0.8, position: [1.0, 0.0], label: away}
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "stay.yaml"
+    path.write_text(SCRIPT)
+    return path
+
+
+def test_play_prints_the_errors_and_writes_what_was_asked_for(
+    script: Path, standing_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "new" / "folder"
+    files = ["--json", f"{out}/a.json", "--html", f"{out}/a.html", "--plot", f"{out}/a.svg"]
+    assert main(["play", str(script), "--policy", str(standing_path), *files]) == 0
+    printed = capsys.readouterr()
+    assert "1 of 2 keyframes met (0.15 m, roll and pitch 10 deg, yaw 15 deg, posture 10 deg)" in printed.out
+    assert "missed" in printed.out
+    assert "away" in printed.out
+    assert {path.name for path in out.iterdir()} == {"a.json", "a.html", "a.svg"}
+    data = json.loads((out / "a.json").read_text())
+    assert [keyframe["met"] for keyframe in data["keyframes"]] == [True, False]
+
+
+def test_play_as_json_alone(script: Path, standing_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", str(script), "--policy", str(standing_path), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["policy"] == "standing.onnx"
+
+
+def test_play_prints_the_same_figures_again(
+    script: Path, standing_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["play", str(script), "--policy", str(standing_path), "--json", "-"])
+    first = capsys.readouterr().out
+    main(["play", str(script), "--policy", str(standing_path), "--json", "-"])
+    assert capsys.readouterr().out == first
+
+
+def test_play_warns_of_what_the_policy_does_not_know(
+    script: Path, position_standing_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["play", str(script), "--policy", str(position_standing_path)]) == 0
+    assert "position.onnx knows position only, not posture" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{script}", "--policy", "go3"], "no policy 'go3'"),
+        (["{script}", "--policy", "{script}"], "no ONNX file, or a broken one"),
+        (["{policy}", "--policy", "{policy}"], "is not text"),
+        (["nowhere.yaml", "--policy", "{policy}"], "nowhere.yaml: No such file"),
+        (["{script}", "--policy", "{policy}", "--plot", "a.docx"], "ends in .png, .svg or .pdf"),
+        (["{script}", "--policy", "{policy}", "--video", "a.avi"], "ends in .mp4"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(
+    arguments: list[str], message: str, script: Path, standing_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled = [word.format(script=script, policy=standing_path) for word in arguments]
+    assert main(["play", *filled]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("error: ")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is a screen")
+def test_without_a_screen_the_viewer_says_what_to_do(
+    script: Path, standing_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert main(["play", str(script), "--policy", str(standing_path), "--viewer"]) == 2
+    assert "--html FILE" in capsys.readouterr().err
+
+
+def test_a_script_with_many_mistakes_names_the_first_and_where_to_see_all(
+    standing_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("version: 1\nkeyframes:\n  - {time: -1, posture: fly}\n  - {time: 1, jump: high}\n")
+    assert main(["play", str(path), "--policy", str(standing_path)]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert f"more: keystride check {path}" in err
+
+
+def test_evaluate_prints_tables_and_writes_rows_and_a_report(
+    standing_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--json", f"{tmp_path}/rows.json", "--out", f"{tmp_path}/report"]
+    arguments = ["--policy", str(standing_path), "--suite", "anticipation", "--episodes", "3", *files]
+    assert main(["evaluate", *arguments]) == 0
+    printed = capsys.readouterr()
+    assert "Anticipation: two goals in a row" in printed.out
+    assert "0.334 ± 0.116" in printed.out
+    assert "--next-policy" in printed.out
+    rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
+    keys = {"suite", "scenario", "goal", "metric", "mean", "std", "episodes", "falls", "paper"}
+    assert all(keys <= row.keys() for row in rows)
+    assert len(rows) == 3 * 2 * 2  # scenarios, goals, distance and met
+    assert "<svg" in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_evaluate_reprints_its_rows(standing_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["evaluate", "--policy", str(standing_path), "--suite", "matching", "--episodes", "3", "--json", "-"]
+    main(arguments)
+    first = capsys.readouterr().out
+    main([*arguments, "--threads", "1"])
+    assert capsys.readouterr().out == first
+    assert json.loads(first)["episodes"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--episodes", "0"], "--episodes must be at least 1"),
+        (["--library", "/nowhere/at/all"], "/nowhere/at/all: no motion library"),
+        (["--next-policy", "go3"], "no policy 'go3'"),
+    ],
+)
+def test_evaluates_mistakes_are_one_line(
+    arguments: list[str], message: str, standing_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "--policy", str(standing_path), "--suite", "matching", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert f"error: {message}" in err
+    assert "Traceback" not in err
+
+
+WITHOUT_TORCH = """
+import importlib.abc, sys
+class NoTorch(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("torch is forbidden here", name="torch")
+sys.meta_path.insert(0, NoTorch())
+from keystride.commands.main import main
+script, policy = sys.argv[1:]
+code = main(["play", script, "--policy", policy])
+sys.exit(code or main(["evaluate", "--policy", policy, "--suite", "style", "--episodes", "2"]))
+"""
+
+
+def test_playing_and_evaluating_need_no_torch(script: Path, standing_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(script), str(standing_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Style: policy beside clips" in done.stdout

@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keystride.evaluation.ghosts import opacity
+from keystride.evaluation.recording import Recording, play
+from keystride.evaluation.video import draw_frames, write_video
+from keystride.keyframes.script import Keyframe, Script
+from keystride.policy.runtime import Policy
+from keystride.robot.go2 import GO2
+
+SIZE = (128, 96)
+
+
+@pytest.fixture(scope="module")
+def recording(standing: Policy) -> Recording:
+    script = Script(keyframes=(Keyframe(time=0.2, position=(0.3, 0.0, 0.32)),))
+    return play(standing, GO2, script, title="short", policy="standing")
+
+
+@pytest.fixture(scope="module")
+def frames(recording: Recording) -> list[np.ndarray]:
+    try:
+        return list(draw_frames(recording, SIZE))
+    except RuntimeError as error:
+        pytest.skip(str(error))
+
+
+def test_every_second_control_step_is_a_frame(recording: Recording, frames: list[np.ndarray]) -> None:
+    assert len(frames) == -(-len(recording.poses) // 2)
+    assert all(frame.shape == (96, 128, 3) for frame in frames)
+
+
+def test_the_ghost_of_a_missed_keyframe_shows_red_while_it_is_near(frames: list[np.ndarray]) -> None:
+    def redness(frame: np.ndarray) -> int:
+        red, green, blue = frame.astype(int).transpose(2, 0, 1)
+        return int((red - np.maximum(green, blue) > 40).sum())
+
+    assert redness(frames[5]) > 100
+    assert redness(frames[-1]) == 0  # a second later it is left out
+
+
+def test_a_ghost_is_clearest_when_it_is_due() -> None:
+    assert opacity(0.0) > opacity(0.3) > opacity(2.0) > 0
+    assert opacity(0.0) > opacity(-0.3)
+
+
+def test_a_film_is_written_whole(recording: Recording, frames: list[np.ndarray], tmp_path: Path) -> None:
+    pytest.importorskip("imageio_ffmpeg")
+    write_video(recording, tmp_path / "film.mp4", SIZE)
+    assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
+    assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"
