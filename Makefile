@@ -1,5 +1,5 @@
 # The first use of any target makes .venv and installs into it; later uses start at once.
-#   make demo    see the robot
+#   make demo    the robot on a course of ten keyframes: table, picture and replay in demo/
 #   make test    everything that CI checks
 #   make check   lint, formatting, types, import contracts
 #   make bench   the speed figures
@@ -18,8 +18,9 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: $(READY)
-	$(BIN)/keystride robot --picture demo/go2.png
-	$(BIN)/keystride check examples/course.yaml
+	@mkdir -p demo
+	$(BIN)/keystride play examples/course.yaml --policy go2-pose --plot demo/course.png --html demo/course.html --json demo/course.json > demo/course.txt
+	@cat demo/course.txt
 
 test: check
 	$(BIN)/python -m pytest
