@@ -43,9 +43,8 @@ class Recording:
 
     @property
     def angles(self) -> Floats:
-        """(T + 1, 3) roll, pitch, yaw, rad; yaw without jumps."""
-        angles = geometry.roll_pitch_yaw(self.poses[:, 3:7])
-        return np.concatenate([angles[:, :2], np.unwrap(angles[:, 2])[:, None]], axis=1)
+        """(T + 1, 3) roll, pitch, yaw, rad; without jumps by whole turns."""
+        return np.unwrap(geometry.roll_pitch_yaw(self.poses[:, 3:7]), axis=0)
 
     @property
     def fell_at(self) -> float | None:
