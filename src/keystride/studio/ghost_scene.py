@@ -16,7 +16,7 @@ from keystride.studio.shapes import Figure
 OPEN = 0.12  # opacity of legs whose posture is left open
 SHADE = {False: 0.34, True: 0.62}  # opacity, by whether it is selected
 ABOVE = 0.24  # m, of the label over the base
-GIZMO = 0.42  # m
+GIZMO = 0.58  # m: its arrows reach out of the robot, whose own shape would catch the mouse
 
 
 @dataclass(frozen=True)
