@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from keystride.commands.main import main
-from keystride.deploy.launch import Refused, checked_script, open_player
+from keystride.deploy.launch import Refused, check_interface, checked_script, open_player
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.files import save_script
 from keystride.keyframes.script import Keyframe, Script
@@ -75,7 +75,13 @@ def test_a_broken_script_is_told_in_full(tmp_path, capsys):
     assert "colour" in error
 
 
-def test_no_such_interface(tmp_path, capsys):
+def test_no_such_interface():
+    pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
+    with pytest.raises(Refused, match="no network interface wire7 here: there are"):
+        check_interface("wire7")
+
+
+def test_no_robot(tmp_path, capsys):
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
     words = ["--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--interface", "127.0.0.1"]
     assert deploy(*words, "--domain", "231") == 2

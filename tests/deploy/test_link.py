@@ -25,7 +25,7 @@ from keystride.deploy.pose import Mounting, UdpPoses
 from keystride.deploy.safety import MotorCommand, brake
 from keystride.deploy.services import Client, Server, ServiceError, active_mode, release_motors
 from keystride.deploy.simulated import SimulatedGo2
-from keystride.deploy.simulated_link import Disturbances, SimulatedConfig, SimulatedRobot
+from keystride.deploy.simulated_link import Disturbances, SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.robot.go2 import GO2
 
 DOMAIN = 20 + (os.getpid() + 7) % 200
@@ -106,7 +106,7 @@ def test_the_motion_service_is_released_before_anything_else(participant):
     """Against the simulated robot, stepped by hand: laid down first, then released, and only then it obeys."""
     source = UdpPoses(Mounting(), port=0)
     config = SimulatedConfig(posture="standing", sport=True, noise=False, pose_port=source.port)
-    robot = SimulatedRobot(GO2, participant, config)
+    robot = SimulatedRobot(simulated_world(GO2, config), participant, config)
     switcher, sport = Client(participant, MOTION_SWITCHER), Client(participant, SPORT)
     assert active_mode(switcher) == "normal"
     assert release_motors(switcher, sport, settle=0.0) == ["normal"]

@@ -20,7 +20,7 @@ from keystride.robot.go2 import GO2
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 POLICY = known()[0] if known() else "STUB-TROT"  # the stub stands in until a policy ships
-MARGIN = 0.15  # m between what a keyframe is missed by over the network and in one process
+MARGIN = 0.1  # m between what a keyframe is missed by over the network and in one process
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from keystride.deploy.clock import Lateness, ticks
+from keystride.deploy.clock import Lateness, go_real_time, ticks
 
 ALL_WELL = "all well"
 SECONDS = 5.0  # of braking
@@ -47,6 +47,7 @@ def main(interface: str, domain: int) -> int:
     from keystride.deploy.safety import brake
     from keystride.robot.go2 import GO2
 
+    go_real_time()
     link = RobotLink(join(interface, domain))
     command = encode_command(GO2, brake())
     print("standing by", flush=True)

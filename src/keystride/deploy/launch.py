@@ -1,18 +1,18 @@
 """From a command line's words to a running deployment, and what is said at its end."""
 
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from keystride.deploy.capture import open_source
-from keystride.deploy.clock import raise_priority
+from keystride.deploy.clock import go_real_time
 from keystride.deploy.codec import LOOPBACK, MOTION_SWITCHER, SPORT
-from keystride.deploy.control import Deployment
+from keystride.deploy.control import Deployment, Link
 from keystride.deploy.estimator import Estimator, EstimatorConfig
 from keystride.deploy.guard import Guard
 from keystride.deploy.operator import KEYS_HELP, Operator
@@ -75,11 +75,12 @@ def prepared(plan: Plan, robot: Robot) -> Iterator[Deployment]:
     """A deployment that is connected to the robot, whose motors nobody else holds, with a guard beside it."""
     script = checked_script(plan.script, doubtful=plan.doubtful)
     player = open_player(plan.policy, robot, plan.interface)
-    if not raise_priority():
-        say("no permission for a higher priority: a busy machine may disturb the command stream")
+    check_interface(plan.interface)
     with ExitStack() as stack:
         guard = Guard(plan.interface, plan.domain)
         stack.callback(guard.dismiss)
+        if not go_real_time():  # after the guard, which goes there by itself when it stands by
+            say("no permission for real-time priority: a busy machine may disturb the command stream")
         link = connect(plan, stack)
         source = open_source(plan.pose, plan.mounting)
         stack.callback(source.close)
@@ -93,7 +94,16 @@ def prepared(plan: Plan, robot: Robot) -> Iterator[Deployment]:
         yield Deployment(robot, link, source, player, script, safety, estimator, say=say, guarded=guard.is_alive)
 
 
-def connect(plan: Plan, stack: ExitStack) -> Any:
+def check_interface(interface: str) -> None:
+    import cyclonedds  # noqa: F401 (without it nothing of what follows makes sense)
+
+    names = [name for _, name in socket.if_nameindex()]
+    if "." not in interface and interface not in (*names, *LOOPBACK):
+        raise Refused(f"no network interface {interface} here: there are {', '.join(names)}")
+
+
+def connect(plan: Plan, stack: ExitStack) -> Link:
+    """The link to a robot that has released its motors."""
     from cyclonedds.core import DDSException
 
     from keystride.deploy import services

@@ -25,58 +25,81 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class RobotProcess:
-    def __init__(self, options: tuple[str, ...], domain: int, port: int, record: Path) -> None:
-        self._record = record
-        command = [sys.executable, "-m", "keystride", "deploy", "sim", "--control", "--domain", str(domain)]
-        command += ["--pose-port", str(port), "--record", str(record), *options]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.lines: list[str] = []
+class Talking:
+    """A process whose words are kept."""
 
-    def disturb(self, disturbance: Disturb) -> None:
-        assert self._process.stdin is not None
-        message = asdict(disturbance)
-        self._process.stdin.write(json.dumps({"disturb": message.pop("name"), **message}) + "\n")
-        self._process.stdin.flush()
-
-    def close(self) -> None:
-        """It writes what it recorded."""
-        self.lines = self._process.communicate(timeout=20.0)[0].splitlines()
-
-
-class DeployProcess:
-    """`keystride deploy go2` at a terminal of its own."""
-
-    def __init__(self, policy: str, script: Path, domain: int, port: int) -> None:
-        command = [sys.executable, "-m", "keystride", "deploy", "go2", "--policy", policy, "--script", str(script)]
-        command += ["--interface", "lo", "--domain", str(domain), "--pose", f"udp://127.0.0.1:{port}"]
-        command += ["--start-after", "0.2", "--settle", "0.4"]
-        self._terminal, inside = pty.openpty()
-        self._process = subprocess.Popen(
-            command, stdin=inside, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    def __init__(self, words: list[str], stdin: int, mark: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "keystride", "deploy", *words],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
         )
-        os.close(inside)
         self.lines: list[str] = []
-        self.started: Latest[bool] = Latest()  # when it began to play
+        self.marked: Latest[bool] = Latest()  # when it said the mark
+        self._mark = mark
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith(RUNNING):
-                self.started.put(True)
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith(self._mark):
+                self.marked.put(True)
             self.lines.append(line.rstrip())
+
+    def wait(self, seconds: float) -> int | None:
+        """Its exit code; none when it has not ended, and then it is killed."""
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = None
+        self._reader.join(timeout=1.0)
+        return code
+
+
+class RobotProcess(Talking):
+    def __init__(self, options: tuple[str, ...], domain: int, port: int, record: Path) -> None:
+        words = ["sim", "--control", "--domain", str(domain), "--pose-port", str(port), "--record", str(record)]
+        super().__init__([*words, *options], subprocess.PIPE, "simulated Go2")
+
+    def disturb(self, disturbance: Disturb) -> None:
+        assert self.process.stdin is not None
+        message = asdict(disturbance)
+        self.process.stdin.write(json.dumps({"disturb": message.pop("name"), **message}) + "\n")
+        self.process.stdin.flush()
+
+    def close(self) -> None:
+        """It writes what it recorded."""
+        self.marked.wait(30.0)
+        time.sleep(0.3)
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.wait(20.0)
+
+
+class DeployProcess(Talking):
+    """`keystride deploy go2` at a terminal of its own."""
+
+    def __init__(self, policy: str, script: Path, domain: int, port: int) -> None:
+        words = ["go2", "--policy", policy, "--script", str(script), "--interface", "lo", "--domain", str(domain)]
+        words += ["--pose", f"udp://127.0.0.1:{port}", "--start-after", "0.2", "--settle", "0.4"]
+        self._terminal, inside = pty.openpty()
+        super().__init__(words, inside, RUNNING)
+        os.close(inside)
 
     def act(self, act: Act) -> None:
         if act.kind == "key":
             os.write(self._terminal, act.what.encode())
         elif act.kind == "signal":
-            self._process.send_signal(signal.Signals[act.what])
+            self.process.send_signal(signal.Signals[act.what])
         else:
             if act.what == "both":
                 os.kill(self._guard(), signal.SIGKILL)
-            self._process.kill()
+            self.process.kill()
 
     def _guard(self) -> int:
         found = re.search(r"guard stands by as process (\d+)", "\n".join(self.lines))
@@ -84,14 +107,8 @@ class DeployProcess:
             raise RuntimeError("the deployment did not name its guard")
         return int(found[1])
 
-    def wait(self, seconds: float) -> int | None:
-        """Its exit code; none when it has not ended, and then it is killed."""
-        try:
-            code = self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = None
-        self._reader.join(timeout=1.0)
+    def close(self) -> int | None:
+        code = self.wait(40.0)
         os.close(self._terminal)
         return code
 
@@ -106,23 +123,26 @@ class Run:
     caused: float | None  # when the fault was caused
     late: float  # s by which one of the processes was late, at worst
 
+    @property
+    def last(self) -> str:
+        return self.lines[-1] if self.lines else "nothing was said"
+
 
 def play(case: Case, policy: str, script: Path, domain: int, record: Path) -> Run:
     port = free_port()
     robot = RobotProcess(case.robot, domain, port, record)
     deploy = DeployProcess(policy, script, domain, port)
     caused: float | None = None
-    if case.does is not None and deploy.started.wait(30.0):
-        time.sleep(max(AT - deploy.started.age(), 0.0))
+    if case.does is not None and deploy.marked.wait(30.0):
+        time.sleep(max(AT - deploy.marked.age(), 0.0))
         caused = time.monotonic()
         if isinstance(case.does, Disturb):
             robot.disturb(case.does)
         else:
             deploy.act(case.does)
-    code = deploy.wait(40.0)
-    time.sleep(0.3)
+    code = deploy.close()
     robot.close()
-    started = time.monotonic() - deploy.started.age() if deploy.started.value else None
+    started = time.monotonic() - deploy.marked.age() if deploy.marked.value else None
     return Run(deploy.lines, code, started, caused, lateness([*deploy.lines, *robot.lines]))
 
 

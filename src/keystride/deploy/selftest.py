@@ -113,8 +113,8 @@ def run_script(script: Path, policy: str, folder: Path, domain: int) -> tuple[Tr
 def _wrong_end(case: Case, run: Run) -> Iterator[str]:
     if run.exit_code != case.exit_code:
         yield f"exit code {run.exit_code}, not {case.exit_code}: {' / '.join(run.lines[-3:])}"
-    if case.reason and not run.lines[-1].endswith(case.reason):
-        yield f"the reason is not {case.reason}: {run.lines[-1]}"
+    if case.reason and not run.last.endswith(case.reason):
+        yield f"the reason is not {case.reason}: {run.last}"
 
 
 def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
@@ -138,13 +138,12 @@ def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
 
 
 def _happened(case: Case, run: Run, truth: Truth) -> str:
-    last = run.lines[-1] if run.lines else "nothing was said"
     if case.exit_code == PLAYED and run.started is not None:
         return f"played; keyframes missed by at most {truth.misses(WALK, run.started).max():.3f} m"
     if run.caused is None:
-        return re.sub(r"error: \S+?: ", "error: ", last)  # without the name of a temporary file
+        return re.sub(r"error: \S+?: ", "error: ", run.last)  # without the name of a temporary file
     words = f"no joint held after {truth.soft_after(run.caused):.2f} s, trunk at {truth.position[-1, 2]:.2f} m"
-    return f"{last}; {words}" if case.reason else words
+    return f"{run.last}; {words}" if case.reason else words
 
 
 def run_cases(policy: str, only: str, jobs: int, report: Path | None, *, markdown: bool) -> int:

@@ -6,11 +6,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
-from keystride.deploy.clock import Ticker, raise_priority
+import mujoco
+
+from keystride.deploy.clock import Ticker, go_real_time
 from keystride.deploy.launch import say
-from keystride.deploy.simulated_link import SimulatedConfig, SimulatedRobot
+from keystride.deploy.simulated_link import SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.robot.go2 import GO2
 
 FRAME = 1 / 30  # s
@@ -19,8 +22,9 @@ FRAME = 1 / 30  # s
 def serve(interface: str, domain: int, config: SimulatedConfig, *, viewer: str, control: bool) -> int:
     from keystride.deploy.link import join
 
-    raise_priority()
-    robot = SimulatedRobot(GO2, join(interface, domain), config)
+    world = simulated_world(GO2, config)
+    go_real_time()
+    robot = SimulatedRobot(world, join(interface, domain), config)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: setattr(robot, "closed", True))
     if control:
@@ -48,30 +52,37 @@ def listen(robot: SimulatedRobot) -> None:
 
 
 def show(robot: SimulatedRobot, viewer: str, stack: ExitStack) -> None:
-    if viewer == "window":
-        _show_window(robot, stack)
-    elif viewer == "browser":
-        _show_browser(robot, stack)
+    """A view draws a copy of the robot: the simulation goes on meanwhile."""
+    if viewer == "none":
+        return
+    model = robot.world.model
+    copy = mujoco.MjData(model)
+    draw = _window(model, copy, stack) if viewer == "window" else _browser(model, copy, stack)
+
+    def frame(now: float) -> None:
+        copy.qpos[:] = robot.world.data.qpos
+        mujoco.mj_forward(model, copy)
+        draw()
+
+    loop = Ticker("viewer", FRAME, frame, lambda error: say(f"the view has ended: {error}"))
+    loop.start()
+    stack.callback(loop.stop)
 
 
-def _show_window(robot: SimulatedRobot, stack: ExitStack) -> None:
+def _window(model: mujoco.MjModel, copy: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
     from mujoco import viewer
 
-    window = stack.enter_context(viewer.launch_passive(robot.world.model, robot.world.data))
-    _draw(lambda now: window.sync(), stack)
+    return stack.enter_context(viewer.launch_passive(model, copy)).sync
 
 
-def _show_browser(robot: SimulatedRobot, stack: ExitStack) -> None:
+def _browser(model: mujoco.MjModel, copy: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
     import viser
     from mjviser import ViserMujocoScene
 
-    server = viser.ViserServer(host="127.0.0.1")
+    server = viser.ViserServer(host="127.0.0.1", label="simulated Go2", verbose=False)
     stack.callback(server.stop)
-    scene = ViserMujocoScene(server, robot.world.model, num_envs=1)
-    _draw(lambda now: scene.update_from_mjdata(robot.world.data), stack)
-
-
-def _draw(draw, stack: ExitStack) -> None:
-    loop = Ticker("viewer", FRAME, draw, lambda error: say(f"the view has ended: {error}"))
-    loop.start()
-    stack.callback(loop.stop)
+    server.initial_camera.position, server.initial_camera.look_at = (1.4, -1.4, 0.8), (0.0, 0.0, 0.2)
+    scene = ViserMujocoScene(server, model, num_envs=1)
+    scene.camera_tracking_enabled = False
+    say(f"to be seen at http://127.0.0.1:{server.get_port()}")
+    return lambda: scene.update_from_mjdata(copy)

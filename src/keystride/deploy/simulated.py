@@ -147,5 +147,7 @@ def _model(robot: Robot) -> mujoco.MjModel:
     )
     for leg, site in zip(robot.leg_names, robot.foot_sites, strict=True):
         spec.site(site).size[0] = 2 * robot.foot_radius  # a touch sensor feels what is inside its site
+        spec.site(site).group = 5  # not to be seen
+        spec.site(site).rgba = (0.0, 0.0, 0.0, 0.0)
         spec.add_sensor(name=f"{leg}_touch", type=sensor.mjSENS_TOUCH, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site)
     return spec.compile()

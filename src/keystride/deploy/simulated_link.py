@@ -68,6 +68,10 @@ class SimulatedConfig:
     record: Path | None = None  # .npz of what really happened, 50 rows a second
 
 
+def simulated_world(robot: Robot, config: SimulatedConfig) -> SimulatedGo2:
+    return SimulatedGo2(robot, posture=config.posture, noise=Noise() if config.noise else SILENT, seed=config.seed)
+
+
 @dataclass
 class Disturbances:
     active: dict[str, tuple[Any, float]] = field(default_factory=dict)  # name: value, until when
@@ -86,11 +90,9 @@ class Disturbances:
 
 
 class SimulatedRobot:
-    def __init__(self, robot: Robot, participant: DomainParticipant, config: SimulatedConfig) -> None:
+    def __init__(self, world: SimulatedGo2, participant: DomainParticipant, config: SimulatedConfig) -> None:
         self.config = config
-        self.world = SimulatedGo2(
-            robot, posture=config.posture, noise=Noise() if config.noise else SILENT, seed=config.seed
-        )
+        self.world = world
         self.disturbances = Disturbances()
         self.lateness = Lateness()
         self.mode = "normal" if config.sport else ""
@@ -115,9 +117,9 @@ class SimulatedRobot:
     def run(self) -> None:
         """Until closed."""
         for now in ticks(PERIOD, self.lateness):
+            self.step(now)
             if self.closed:
                 break
-            self.step(now)
         for part in self._open:
             part.close()
         self._socket.close()
