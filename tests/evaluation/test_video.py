@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.evaluation.ghosts import opacity
+from keystride.evaluation.ghosts import opacity, shown
 from keystride.evaluation.recording import Recording, play
 from keystride.evaluation.video import draw_frames, write_video
 from keystride.keyframes.script import Keyframe, Script
@@ -44,6 +44,12 @@ def test_the_ghost_of_a_missed_keyframe_shows_red_while_it_is_near(frames: list[
 def test_a_ghost_is_clearest_when_it_is_due() -> None:
     assert opacity(0.0) > opacity(0.3) > opacity(2.0) > 0
     assert opacity(0.0) > opacity(-0.3)
+
+
+def test_the_next_two_are_shown_and_one_just_past() -> None:
+    assert shown(np.array([-2.0, -0.1, 0.5, 1.5, 2.5])) == [1, 2, 3]
+    assert shown(np.array([-2.0, -1.0])) == []
+    assert shown(np.array([0.0])) == [0]  # due at this very moment
 
 
 def test_a_film_is_written_whole(recording: Recording, frames: list[np.ndarray], tmp_path: Path) -> None:

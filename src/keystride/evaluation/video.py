@@ -43,7 +43,7 @@ def draw_frames(recording: Recording, size: tuple[int, int]) -> Iterator[NDArray
     """(height, width, 3) 25 a second; the camera follows the robot from its side."""
     width, height = size
     model = _model(recording, size)
-    data, ghosts, camera = mujoco.MjData(model), Ghosts(model, recording), _camera(recording)
+    data, ghosts, camera = mujoco.MjData(model), Ghosts(recording), _camera(recording)
     every = round(1 / (FPS * CONTROL_DT))
     with _renderer(model, width, height) as renderer:
         for step in range(0, len(recording.poses), every):

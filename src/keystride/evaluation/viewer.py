@@ -16,7 +16,7 @@ def show(recording: Recording) -> None:
     from mujoco import viewer
 
     model = load_model(recording.robot)
-    data, ghosts = mujoco.MjData(model), Ghosts(model, recording)
+    data, ghosts = mujoco.MjData(model), Ghosts(recording)
     with viewer.launch_passive(model, data, show_left_ui=False, show_right_ui=False) as window:
         window.opt.geomgroup[:] = 0
         window.opt.geomgroup[list(SEEN_GROUPS)] = 1
