@@ -1,7 +1,10 @@
+import os
 import threading
 import time
 
-from keystride.deploy.clock import Lateness, Latest, Ticker
+import pytest
+
+from keystride.deploy.clock import Lateness, Latest, Ticker, real_time
 
 
 def test_the_newest_value_has_an_age():
@@ -52,3 +55,11 @@ def test_a_ticker_that_fails_says_so_once_and_ends():
     ticker.start()
     ticker.join(5.0)
     assert [str(error) for error in said] == ["broken"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has no such scheduler")
+def test_real_time_ends_with_its_block():
+    before = os.sched_getscheduler(0)
+    with real_time() as allowed:
+        assert (os.sched_getscheduler(0) == os.SCHED_RR) == allowed
+    assert os.sched_getscheduler(0) == before

@@ -1,9 +1,12 @@
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from keystride.commands.main import main
-from keystride.deploy.launch import Refused, check_interface, checked_script, open_player
+from keystride.deploy import launch
+from keystride.deploy.launch import Plan, Refused, check_interface, checked_script, open_player, opened_source
+from keystride.deploy.pose import Mounting, UdpPoses
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.files import save_script
 from keystride.keyframes.script import Keyframe, Script
@@ -86,3 +89,20 @@ def test_no_robot(tmp_path, capsys):
     words = ["--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--interface", "127.0.0.1"]
     assert deploy(*words, "--domain", "231") == 2
     assert "no robot on 127.0.0.1" in capsys.readouterr().err
+
+
+def plan(tmp_path, pose: str) -> Plan:
+    return Plan(interface="lo", policy="STUB-TROT", script=tmp_path, pose=pose)
+
+
+def test_a_port_that_is_taken_is_told_in_one_line(tmp_path):
+    first = UdpPoses(Mounting(), port=0)
+    with ExitStack() as stack, pytest.raises(Refused, match=r"no poses from udp://127.0.0.1:\d+: .*in use"):
+        opened_source(plan(tmp_path, f"udp://127.0.0.1:{first.port}"), stack)
+    first.close()
+
+
+def test_silence_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch, "CONNECT", 0.05)
+    with ExitStack() as stack, pytest.raises(Refused, match=r"no pose from udp://127.0.0.1:0 within 0.05 s"):
+        opened_source(plan(tmp_path, "udp://127.0.0.1:0"), stack)

@@ -1,5 +1,8 @@
 import os
+import pty
+import select
 import signal
+import tty
 
 import pytest
 
@@ -61,5 +64,12 @@ def test_without_being_told_it_does_not_start(rehearsal):
     assert deployment.asks.empty()
 
 
-def test_nobody_at_the_terminal_presses_nothing():
-    assert pressed_keys() == ""
+def test_keys_typed_at_once_are_all_heard():
+    outside, inside = pty.openpty()
+    tty.setcbreak(inside)
+    assert pressed_keys(inside) == ""
+    os.write(outside, b"s q")
+    assert select.select([inside], [], [], 5.0)[0]
+    assert pressed_keys(inside) == "s q"
+    os.close(outside)
+    os.close(inside)

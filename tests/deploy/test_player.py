@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keystride.deploy.estimator import BaseState
+from keystride.deploy.launch import Refused, open_player
 from keystride.deploy.player import PolicyPlayer, RobotState
 from keystride.keyframes.goals import empty_goals
 from keystride.policy.metadata import Metadata, sealed
@@ -24,6 +25,10 @@ GOALS = {"goal_position": 3, "goal_angles": 3, "goal_posture": 12, "goal_time": 
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Policy:
+    return Policy.load(write_policy(tmp_path / "hand.onnx"))
+
+
+def write_policy(path: Path, stiffness: float = 33.0) -> Path:
     """A graph by hand: the target is joint angles plus the previous action, the action is its half."""
     onnx = pytest.importorskip("onnx", reason="onnx comes with the extra train")
     helper, kinds = onnx.helper, onnx.TensorProto
@@ -40,17 +45,16 @@ def policy(tmp_path: Path) -> Policy:
     ]
     graph = helper.make_graph(nodes, "by_hand", inputs, outputs, [half])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    for name, text in metadata().as_strings().items():
+    for name, text in metadata(stiffness).as_strings().items():
         model.metadata_props.add(key=name, value=text)
-    path = tmp_path / "hand.onnx"
     path.write_bytes(sealed(model.SerializeToString()))
-    return Policy.load(path)
+    return path
 
 
-def metadata() -> Metadata:
+def metadata(stiffness: float) -> Metadata:
     return Metadata(
         joint_names=GO2.joint_names,
-        joint_stiffness=(33.0,) * 12,
+        joint_stiffness=(stiffness,) * 12,
         joint_damping=(0.75,) * 12,
         default_joint_pos=tuple(GO2.stance),
         action_scale=(0.25,) * 12,
@@ -95,3 +99,15 @@ def test_a_script_longer_than_the_policy_can_hold(policy):
     goals.step[0] = np.arange(9) * 50
     goals.presence[..., 0] = True
     assert PolicyPlayer(policy).step(state(GO2.stance.copy()), goals, 100).shape == (12,)
+
+
+@pytest.mark.parametrize("stiffness", [0.0, 500.0])
+def test_gains_that_the_motors_should_not_have_are_refused(tmp_path, stiffness):
+    path = write_policy(tmp_path / "hand.onnx", stiffness)
+    with pytest.raises(Refused, match=f"stiffness of {stiffness:g} to {stiffness:g} is outside 1 to 150"):
+        open_player(str(path), GO2, "eth0")
+
+
+def test_good_gains_are_taken(tmp_path):
+    player = open_player(str(write_policy(tmp_path / "hand.onnx")), GO2, "eth0")
+    assert isinstance(player, PolicyPlayer)

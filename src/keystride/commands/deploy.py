@@ -177,8 +177,8 @@ class DeploySelftest:
     only: str = ""
     """Run only the rows whose name holds this."""
 
-    jobs: int = 1
-    """Rows at a time. Each needs about a core."""
+    jobs: int = 2
+    """Rows at a time; each needs about a core."""
 
     json: Path | None = None
     """Write the results as JSON."""

@@ -42,7 +42,7 @@ class Case:
     soft_within: float | None = None  # s after AT until no joint is held
     upright: bool = True  # until it lies down
     never_stiff: bool = False
-    robot_brakes: bool = False  # by its own, because no command comes
+    robot_brakes: bool | None = None  # by itself because no command comes, or because a command says so
 
     @property
     def controlled(self) -> bool:
@@ -72,7 +72,14 @@ CASES: tuple[Case, ...] = (
     Case("pose jumps by 1 m for 0.1 s", "not believed, goes on", PLAYED, does=Disturb("pose_shift", 1.0, 0.1)),
     Case("pose jumps by 1 m for good", COMES_DOWN, STOPPED, "pose stream lost", Disturb("pose_shift", 1.0)),
     Case("policy slower than its step", COMES_DOWN, STOPPED, "policy too late", policy="STUB-SLOW"),
-    Case("process killed with -9", "its guard brakes the robot", KILLED, does=Act("kill", "deploy"), soft_within=0.2),
+    Case(
+        "process killed with -9",
+        "its guard brakes the robot",
+        KILLED,
+        does=Act("kill", "deploy"),
+        soft_within=0.2,
+        robot_brakes=False,
+    ),
     Case(
         "process and guard killed with -9",
         "the simulated robot brakes by itself",

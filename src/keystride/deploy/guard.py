@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from keystride.deploy.clock import Lateness, go_real_time, ticks
+from keystride.deploy.clock import Lateness, real_time, ticks
 
 ALL_WELL = "all well"
 SECONDS = 5.0  # of braking
@@ -38,7 +38,10 @@ class Guard:
 
     def dismiss(self) -> None:
         """All is well: the robot is down, or was never up."""
-        self._process.communicate(ALL_WELL + "\n", timeout=5.0)
+        try:
+            self._process.communicate(ALL_WELL + "\n", timeout=10.0)
+        except (subprocess.TimeoutExpired, BrokenPipeError):
+            self._process.kill()
 
 
 def main(interface: str, domain: int) -> int:
@@ -47,17 +50,17 @@ def main(interface: str, domain: int) -> int:
     from keystride.deploy.safety import brake
     from keystride.robot.go2 import GO2
 
-    go_real_time()
-    link = RobotLink(join(interface, domain))
-    command = encode_command(GO2, brake())
-    print("standing by", flush=True)
-    if sys.stdin.readline().strip() == ALL_WELL:
-        return 0
-    end = time.monotonic() + SECONDS
-    for now in ticks(PERIOD, Lateness()):
-        if now > end:
-            return 1
-        link.send(command)
+    with real_time():
+        link = RobotLink(join(interface, domain))
+        command = encode_command(GO2, brake())
+        print("standing by", flush=True)
+        if sys.stdin.readline().strip() == ALL_WELL:
+            return 0
+        end = time.monotonic() + SECONDS
+        for now in ticks(PERIOD, Lateness()):
+            link.send(command)
+            if now > end:
+                break
     return 1
 
 

@@ -4,20 +4,20 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from keystride.deploy.capture import open_source
-from keystride.deploy.clock import go_real_time
+from keystride.deploy.clock import real_time
 from keystride.deploy.codec import LOOPBACK, MOTION_SWITCHER, SPORT
 from keystride.deploy.control import Deployment, Link
 from keystride.deploy.estimator import Estimator, EstimatorConfig
 from keystride.deploy.guard import Guard
 from keystride.deploy.operator import KEYS_HELP, Operator
 from keystride.deploy.player import Player, PolicyPlayer
-from keystride.deploy.pose import Mounting
+from keystride.deploy.pose import Mounting, PoseSource
 from keystride.deploy.safety import Safety
 from keystride.deploy.session import Outcome, Session
 from keystride.deploy.stub import STUBS
@@ -31,6 +31,7 @@ from keystride.policy.runtime import Policy
 from keystride.robot.description import Robot
 
 CONNECT = 5.0  # s to wait for the robot
+GAINS = ((1.0, 150.0), (0.1, 10.0))  # N m/rad and N m s/rad that a policy may ask of the motors
 
 
 class Refused(Exception):
@@ -59,7 +60,11 @@ def open_player(name: str, robot: Robot, interface: str) -> Player:
         if interface not in LOOPBACK:
             raise Refused(f"{name} is a stub for tests on {LOOPBACK[0]}, not a policy for a robot on {interface}")
         return STUBS[name](robot)
-    return PolicyPlayer(Policy.load(name, robot=robot))
+    player = PolicyPlayer(Policy.load(name, robot=robot))
+    for what, gains, (low, high) in zip(("stiffness", "damping"), astuple(player.gains), GAINS, strict=True):
+        if not ((gains >= low) & (gains <= high)).all():
+            raise Refused(f"{name}: its {what} of {gains.min():g} to {gains.max():g} is outside {low:g} to {high:g}")
+    return player
 
 
 def checked_script(path: Path, *, doubtful: bool) -> Script:
@@ -79,13 +84,10 @@ def prepared(plan: Plan, robot: Robot) -> Iterator[Deployment]:
     with ExitStack() as stack:
         guard = Guard(plan.interface, plan.domain)
         stack.callback(guard.dismiss)
-        if not go_real_time():  # after the guard, which goes there by itself when it stands by
+        if not stack.enter_context(real_time()):  # after the guard, which goes there by itself when it stands by
             say("no permission for real-time priority: a busy machine may disturb the command stream")
         link = connect(plan, stack)
-        source = open_source(plan.pose, plan.mounting)
-        stack.callback(source.close)
-        if not source.poses.wait(CONNECT):
-            raise Refused(f"no pose from {plan.pose} within {CONNECT:g} s")
+        source = opened_source(plan, stack)
         if not guard.wait():
             raise Refused("the guard process did not start")
         say(f"guard stands by as process {guard.pid}")
@@ -126,6 +128,19 @@ def connect(plan: Plan, stack: ExitStack) -> Link:
         raise Refused(str(error)) from error
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
     return link
+
+
+def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
+    try:
+        source = open_source(plan.pose, plan.mounting)
+    except (ImportError, ValueError):
+        raise
+    except Exception as error:  # every capture library has its own
+        raise Refused(f"no poses from {plan.pose}: {error or type(error).__name__}") from error
+    stack.callback(source.close)
+    if not source.poses.wait(CONNECT):
+        raise Refused(f"no pose from {plan.pose} within {CONNECT:g} s")
+    return source
 
 
 def deploy(plan: Plan, robot: Robot, report: Path | None = None) -> Outcome:

@@ -1,6 +1,7 @@
 """The person at the machine: keys, signals, and a start without one. The remote's buttons come with the low states."""
 
 import contextlib
+import os
 import select
 import signal
 import sys
@@ -23,7 +24,7 @@ class Operator:
     def attend(self, deployment: Deployment, now: float) -> None:
         """Called often while the deployment runs."""
         self._start_by_itself(deployment, now)
-        for key in pressed_keys():
+        for key in pressed_keys(sys.stdin.fileno()) if sys.stdin.isatty() else "":
             press(deployment, key)
 
     def _start_by_itself(self, deployment: Deployment, now: float) -> None:
@@ -45,11 +46,11 @@ def press(deployment: Deployment, key: str) -> None:
         deployment.emergency = deployment.emergency or "key"
 
 
-def pressed_keys() -> str:
-    """What has been typed, without waiting. Nothing when nobody sits there."""
-    if not sys.stdin.isatty() or not select.select([sys.stdin], [], [], 0.0)[0]:
+def pressed_keys(terminal: int) -> str:
+    """All that has been typed, without waiting. Not through sys.stdin, whose buffer would keep keys back."""
+    if not select.select([terminal], [], [], 0.0)[0]:
         return ""
-    return sys.stdin.read(1)
+    return os.read(terminal, 256).decode(errors="replace")
 
 
 @contextlib.contextmanager

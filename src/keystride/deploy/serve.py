@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import mujoco
 
-from keystride.deploy.clock import Ticker, go_real_time
+from keystride.deploy.clock import Ticker, real_time
 from keystride.deploy.launch import say
 from keystride.deploy.simulated_link import SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.robot.go2 import GO2
@@ -23,13 +23,16 @@ def serve(interface: str, domain: int, config: SimulatedConfig, *, viewer: str, 
     from keystride.deploy.link import join
 
     world = simulated_world(GO2, config)
-    go_real_time()
-    robot = SimulatedRobot(world, join(interface, domain), config)
+    with real_time():
+        return _serve(SimulatedRobot(world, join(interface, domain), config), viewer, control=control)
+
+
+def _serve(robot: SimulatedRobot, viewer: str, *, control: bool) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: setattr(robot, "closed", True))
     if control:
         threading.Thread(target=listen, args=(robot,), daemon=True).start()
-    say(f"simulated Go2 on {interface}, domain {domain}; poses to udp://127.0.0.1:{config.pose_port}; Ctrl-C ends it")
+    say(f"simulated Go2; poses to udp://127.0.0.1:{robot.config.pose_port}; Ctrl-C ends it")
     with ExitStack() as stack:
         show(robot, viewer, stack)
         gc.freeze()
