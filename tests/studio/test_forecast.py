@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from keystride.keyframes.script import Keyframe, Script
-from keystride.studio.controllers import StandStill
-from keystride.studio.forecast import ROUND, ROUNDS, Chances, Forecaster, Question, Withdrawn, roll_out
+from keystride.studio.controllers import STAND_STILL, StandStill, load
+from keystride.studio.forecast import ROUND, ROUNDS, Chances, Question, Rounds, Withdrawn, roll_out
+from keystride.studio.forecaster import Forecaster
 
 HERE_AND_THERE = Script(
     keyframes=(Keyframe(time=0.3, position=(0.0, 0.0), posture="stand"), Keyframe(time=0.6, position=(1.0, 0.0)))
@@ -15,19 +16,19 @@ HERE_AND_THERE = Script(
 
 
 def question() -> Question:
-    return Question(HERE_AND_THERE, StandStill(), 0.8)
+    return Question(HERE_AND_THERE, STAND_STILL, 0.8)
 
 
 def test_who_stands_meets_what_is_here_and_misses_what_is_there():
-    chances = roll_out(question(), 16, seed=3)
+    chances = roll_out(question(), StandStill(), 16, seed=3)
     assert chances.shares == [1.0, 0.0]
     assert chances.falls == 0
     assert chances.rollouts == 16
 
 
 def test_the_same_seed_gives_the_same_answer():
-    tight = Script(keyframes=(Keyframe(time=0.1, posture="crouch"),))
-    first, second = (roll_out(Question(tight, StandStill(), 0.8), 8, seed=5).met for _ in range(2))
+    tight = Question(Script(keyframes=(Keyframe(time=0.1, posture="crouch"),)), STAND_STILL, 0.8)
+    first, second = (roll_out(tight, StandStill(), 8, seed=5).met for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -39,30 +40,32 @@ def test_chances_add_up():
 
 def test_a_question_that_is_no_longer_asked_is_dropped():
     with pytest.raises(Withdrawn):
-        roll_out(question(), 4, seed=0, asked=lambda: False)
+        roll_out(question(), StandStill(), 4, seed=0, asked=lambda: False)
 
 
 def test_answers_come_in_rounds_and_end_with_all_of_them():
     answers: queue.SimpleQueue[tuple[Question, Chances]] = queue.SimpleQueue()
-    forecaster = Forecaster(lambda asked, chances: answers.put((asked, chances)))
+    rounds = Rounds(load, lambda asked, chances: answers.put((asked, chances)))
     try:
         asked = question()
-        forecaster.ask(asked)
+        rounds.ask(asked)
         found = [answers.get(timeout=60.0) for _ in range(ROUNDS)]
     finally:
-        forecaster.close()
+        rounds.close()
     assert [chances.rollouts for _, chances in found] == [ROUND * (i + 1) for i in range(ROUNDS)]
     assert all(of is asked for of, _ in found)
 
 
-def test_the_latest_question_is_answered():
-    answers: queue.SimpleQueue[Question] = queue.SimpleQueue()
-    forecaster = Forecaster(lambda asked, _: answers.put(asked))
+def test_another_process_answers_the_latest_question():
+    answers: queue.SimpleQueue[tuple[Question, Chances]] = queue.SimpleQueue()
+    forecaster = Forecaster(lambda asked, chances: answers.put((asked, chances)))
     try:
         questions = [question() for _ in range(20)]
         for asked in questions:
             forecaster.ask(asked)
-        while answers.get(timeout=60.0) is not questions[-1]:
-            pass
+        last, chances = answers.get(timeout=120.0)
+        while last is not questions[-1]:
+            last, chances = answers.get(timeout=120.0)
     finally:
         forecaster.close()
+    assert chances.shares == [1.0, 0.0]

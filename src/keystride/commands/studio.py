@@ -26,7 +26,7 @@ class OpenStudio:
     """A keyframe script, YAML or JSON, to start from."""
 
     policy: str | None = None
-    """Name of a shipped policy, an ONNX file or a bundle folder. Without it the best that ships is taken."""
+    """Name of a shipped policy, an ONNX file, a bundle folder or a run. Without it the best that ships is taken."""
 
     host: str = "127.0.0.1"
     """Address to serve on. Anyone who can reach it may read and write scripts in the folder."""

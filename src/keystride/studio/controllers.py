@@ -6,6 +6,7 @@ from keystride.evaluation.episodes import Controller
 from keystride.keyframes.goals import COMPONENTS, Goals
 from keystride.policy.bundle import known
 from keystride.policy.metadata import PolicyError
+from keystride.policy.opening import open_policy
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
@@ -46,8 +47,8 @@ def first_choice() -> str:
 
 
 def load(name_or_path: str) -> Controller:
-    """PolicyError says why it cannot be used."""
-    return StandStill() if name_or_path == STAND_STILL else Policy.load(name_or_path)
+    """PolicyError says why it cannot be used. A run that is still training needs torch, and some seconds."""
+    return StandStill() if name_or_path == STAND_STILL else open_policy(name_or_path)
 
 
 def follows(controller: Controller) -> tuple[str, ...]:

@@ -193,7 +193,7 @@ class Desk:
         script = self.draft.script()
         if self._question is not None or script is None or now - self._edited < SETTLE:
             return None
-        self._question = Question(script, self.player.controller, self.player.friction)
+        self._question = Question(script, self.policy, self.player.friction)
         return self._question
 
     def answer(self, question: Question, chances: Chances) -> None:

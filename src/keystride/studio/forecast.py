@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,9 @@ class Question:
     """What is to be forecast."""
 
     script: Script
-    controller: Controller
+    policy: str  # a name or a path
     friction: float
+    number: int = 0  # to know the answer by
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ def slight_differences(friction: float) -> Randomization:
     )
 
 
-def roll_out(question: Question, rollouts: int, seed: int, asked: Callable[[], bool] = lambda: True) -> Chances:
+def roll_out(
+    question: Question, controller: Controller, rollouts: int, seed: int, asked: Callable[[], bool] = lambda: True
+) -> Chances:
     """Withdrawn is raised as soon as `asked` says no."""
 
     def progress(_: float) -> None:
@@ -71,15 +75,15 @@ def roll_out(question: Question, rollouts: int, seed: int, asked: Callable[[], b
     start = noisy_stance(GO2, rollouts, np.random.default_rng(seed))
     goals = script_goals(question.script, position=np.zeros((rollouts, 2)))
     world = World(slight_differences(question.friction), seed=seed)
-    result = run_episodes(question.controller, GO2, start, goals, world=world, progress=progress)
+    result = run_episodes(controller, GO2, start, goals, world=world, progress=progress)
     return Chances(result.met.sum(axis=0), int((result.fell != NEVER).sum()), rollouts)
 
 
-class Forecaster:
-    """Answers the latest question in the background, more precisely with every round; older questions are dropped."""
+class Rounds:
+    """Answers the latest question in a thread, more precisely with every round; older questions are dropped."""
 
-    def __init__(self, answer: Callable[[Question, Chances], None]) -> None:
-        self._answer = answer
+    def __init__(self, load: Callable[[str], Controller], answer: Callable[[Question, Chances], None]) -> None:
+        self._load, self._answer = cache(load), answer
         self._latest: Question | None = None
         self._unread = False
         self._closed = False
@@ -87,8 +91,7 @@ class Forecaster:
         self._thread = threading.Thread(target=self._work, name="forecast", daemon=True)
         self._thread.start()
 
-    def ask(self, question: Question | None) -> None:
-        """None withdraws what was asked before."""
+    def ask(self, question: Question) -> None:
         with self._news:
             self._latest, self._unread = question, True
             self._news.notify()
@@ -109,9 +112,10 @@ class Forecaster:
 
     def _rounds(self, question: Question) -> None:
         total: Chances | None = None
+        controller = self._load(question.policy)
         try:
             for seed in range(ROUNDS):
-                chances = roll_out(question, ROUND, seed, lambda: self._latest is question)
+                chances = roll_out(question, controller, ROUND, seed, lambda: self._latest is question)
                 total = chances if total is None else total + chances
                 self._answer(question, total)
         except Withdrawn:

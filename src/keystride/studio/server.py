@@ -1,6 +1,7 @@
 """The studio's server: a page for every browser that comes, each with a session of its own."""
 
 import threading
+import warnings
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -41,15 +42,23 @@ def opening(script: Path | None, policy: str) -> Opening:
     return Opening(from_script(load_script(script)), script.name, script.resolve().parent, policy)
 
 
+class _Server(viser.ViserServer):
+    def request_share_url(self, verbose: bool = True) -> str | None:
+        """Any page may ask viser for a tunnel to the internet; nobody gets one here."""
+        return None
+
+
 class Studio:
     def __init__(self, opening: Opening, host: str, port: int) -> None:
         self._opening = opening
         self._sessions: dict[int, Session] = {}
         self._reloads = Reloads()
         self._lock = threading.Lock()
+        # Between the moment a browser leaves and the end of its session, what is sent goes nowhere.
+        warnings.filterwarnings("ignore", message=r"Queued a \w+ on a closed connection")
         robot_bodies()  # before the first browser has to wait for it
         with redirect_stdout(StringIO()):  # viser greets with a box of its own
-            self._server = viser.ViserServer(host=host, port=port, label="Keystride Studio", verbose=False)
+            self._server = _Server(host=host, port=port, label="Keystride Studio", verbose=False)
         self._dress()
         self._server.on_client_connect(self._on_connect)
         self._server.on_client_disconnect(self._on_disconnect)

@@ -22,7 +22,8 @@ from keystride.studio.draft import Draft
 from keystride.studio.exporter import Exporter
 from keystride.studio.files_panel import FilesPanel
 from keystride.studio.filing import Filing
-from keystride.studio.forecast import Chances, Forecaster, Question
+from keystride.studio.forecast import Chances, Question
+from keystride.studio.forecaster import Forecaster
 from keystride.studio.ghost_scene import Pull
 from keystride.studio.keyframe_panel import Edit, KeyframePanel
 from keystride.studio.reloads import Reloads, Work
@@ -81,15 +82,17 @@ class Session:
     # The thread.
 
     def _run(self) -> None:
+        due = time.perf_counter()
         try:
             while not self._closed.is_set():
-                self._frame(time.perf_counter())
+                self._read_notes(due)
+                due = max(due + FRAME, time.perf_counter())
+                self._frame()
         except Exception:
             if not self._closed.is_set():  # a browser that left takes its handles with it
                 traceback.print_exc()
 
-    def _frame(self, began: float) -> None:
-        self._read_notes(began)
+    def _frame(self) -> None:
         if self.desk.tick(time.perf_counter()):
             self._results.show(self.desk.recording)
         question = self.desk.question(time.perf_counter())
@@ -97,16 +100,16 @@ class Session:
             self._forecaster.ask(question)
         self._view.show(self.desk, self._keyframe)
 
-    def _read_notes(self, began: float) -> None:
+    def _read_notes(self, deadline: float) -> None:
         """Until the next frame is due, or at once while there is something to catch up with."""
-        deadline = began + (0.0 if self.desk.player.waiting else FRAME)
         while True:
+            wait = 0.0 if self.desk.player.waiting else deadline - time.perf_counter()
             try:
-                note = self._notes.get(timeout=max(deadline - time.perf_counter(), 0.001))
+                note = self._notes.get(timeout=max(wait, 0.001))
             except queue.Empty:
                 return
             self._do(note)
-            if time.perf_counter() >= deadline:
+            if time.perf_counter() > deadline + FRAME:  # however much is asked, the robot goes on
                 return
 
     def _do(self, note: Callable[[], None]) -> None:
@@ -116,7 +119,7 @@ class Session:
         except ScriptError as error:
             self._keyframe.forget_touches()
             self._tell("Not possible", [str(problem) for problem in error.problems])
-        except (controllers.PolicyError, ValueError, OSError) as error:
+        except (ValueError, OSError, ModuleNotFoundError) as error:
             self._tell("Not possible", [str(error)])
         except Exception:  # a fault of ours: it is logged, and the session lives on
             traceback.print_exc()

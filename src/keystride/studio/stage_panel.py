@@ -20,7 +20,7 @@ class StagePanel:
         self._gui, self._asked = gui, asked
         with gui.add_folder("Policy"):
             self._policy = gui.add_dropdown("policy", policies)
-            self._path = gui.add_text("or a file", "", hint="an ONNX file or a bundle folder on the server")
+            self._path = gui.add_text("or a file", "", hint="an ONNX file, a bundle or a run, on the server")
             load = gui.add_button("Load the file", color=palette.BUTTON, icon=viser.Icon.FILE_IMPORT)
             self._about = gui.add_html("")
         self._add_trials()

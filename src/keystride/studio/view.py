@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import viser
@@ -99,10 +100,8 @@ def _now(desk: Desk) -> dict[str, Any]:
 
 
 def _note(desk: Desk) -> str:
-    if not desk.draft.keys:
-        return desk.policy
     falls = f" · falls in {desk.falls:.0%} of trials" if desk.odds and desk.falls >= 0.005 else ""
-    return f"{desk.policy}{falls}"
+    return f"{Path(desk.policy).name}{falls}"
 
 
 def _head(desk: Desk, key: int | None, states: dict[int, str], doubts: list[str]) -> str:
