@@ -10,6 +10,7 @@ import tyro
 
 from keystride import __version__
 from keystride.commands import errors
+from keystride.commands.benchmark_forecast import BenchmarkForecast
 from keystride.commands.benchmark_learner import BenchmarkLearner
 from keystride.commands.benchmark_physics import BenchmarkPhysics
 from keystride.commands.benchmark_policy import BenchmarkPolicy
@@ -49,7 +50,13 @@ class Group:
 COMMANDS: dict[str, type[Command] | Group] = {
     "benchmark": Group(
         "Measure how fast things run.",
-        {"learner": BenchmarkLearner, "physics": BenchmarkPhysics, "policy": BenchmarkPolicy, "train": BenchmarkTrain},
+        {
+            "forecast": BenchmarkForecast,
+            "learner": BenchmarkLearner,
+            "physics": BenchmarkPhysics,
+            "policy": BenchmarkPolicy,
+            "train": BenchmarkTrain,
+        },
     ),
     "check": Check,
     "deploy": Group(
