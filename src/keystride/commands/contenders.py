@@ -137,10 +137,10 @@ def _gap(ppo: Ppo, network: PlainNetwork, seen: Observations) -> float:
 
 def rsl_rl(count: int, rounds: int) -> float:
     """rsl-rl-lib's PPO with its MLPs (512, 256, 128) on the flattened observation, one pass over the same batch."""
-    from rsl_rl.algorithms import PPO  # pyright: ignore[reportMissingImports]
-    from rsl_rl.models import MLPModel  # pyright: ignore[reportMissingImports]
-    from rsl_rl.storage import RolloutStorage  # pyright: ignore[reportMissingImports]
-    from tensordict import TensorDict  # pyright: ignore[reportMissingImports]
+    from rsl_rl.algorithms import PPO
+    from rsl_rl.models import MLPModel
+    from rsl_rl.storage import RolloutStorage
+    from tensordict import TensorDict
 
     torch.set_num_threads(1)
     robots, horizon = count // 24, 24
