@@ -8,7 +8,7 @@ from keystride.robot.description import Floats
 from keystride.studio import palette
 
 REACH = 12  # m, numbered each way
-DIGIT = 0.07  # m, height of a digit
+DIGIT = 0.11  # m, height of a digit
 
 # Seven strokes of a digit, from corner to corner of a box that is 1 wide and 2 high.
 STROKES = {
@@ -49,7 +49,7 @@ def add_floor(scene: viser.SceneApi, root: str) -> None:
         shadow_opacity=0.35,
         position=(0.0, 0.0, -0.002),
     )
-    scene.add_line_segments(f"{root}/metres", numbers(), colors=palette.NUMBERS, thickness=0.006)
+    scene.add_line_segments(f"{root}/metres", numbers(), colors=palette.NUMBERS, thickness=0.008)
 
 
 def sky() -> NDArray[np.uint8]:

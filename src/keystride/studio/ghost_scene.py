@@ -15,7 +15,9 @@ from keystride.studio.shapes import Figure
 
 OPEN = 0.12  # opacity of legs whose posture is left open
 SHADE = {False: 0.34, True: 0.62}  # opacity, by whether it is selected
+CLOSE = 0.25  # m
 ABOVE = 0.24  # m, of the label over the base
+LINE = 0.09  # m, between captions of ghosts that stand in the same place
 GIZMO = 0.58  # m: its arrows reach out of the robot, whose own shape would catch the mouse
 
 
@@ -125,7 +127,7 @@ class GhostScene:
                     f"{ROOT}/captions/{key}", "", anchor="bottom-center", font_screen_scale=0.85
                 )
             label.text = captions[key].text
-            label.position = ghost.position + np.array([0.0, 0.0, ABOVE])
+            label.position = ghost.position + np.array([0.0, 0.0, ABOVE + LINE * _under(ghosts, key)])
 
     def _place_gizmo(self, ghost: Ghost | None) -> None:
         self._ground.visible = self._height.visible = ghost is not None and self._shown
@@ -150,3 +152,9 @@ class GhostScene:
     async def _on_height(self, event: viser.TransformControlsEvent) -> None:
         self._held = self._height if event.phase != "end" else None
         self._dragged(Pull(height=float(self._height.position[2])), event.phase)
+
+
+def _under(ghosts: Mapping[int, Ghost], key: int) -> int:
+    """How many earlier ghosts stand where this one does."""
+    earlier = [ghosts[other] for other in ghosts if other < key]
+    return sum(bool(np.linalg.norm(ghosts[key].position[:2] - ghost.position[:2]) < CLOSE) for ghost in earlier)
