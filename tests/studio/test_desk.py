@@ -161,11 +161,13 @@ def test_a_forecast_is_asked_for_once_and_answers_the_draft_it_was_asked_of(desk
     question = desk.question(100.0)
     assert question is not None
     assert desk.question(100.0) is None
-    desk.answer(question, Chances(np.array([4, 0, 2]), 1, 4))
+    desk.answer(question, Chances(np.array([4, 0, 2]), 1, 4, np.ones((3, 2))))
     assert desk.odds == {1: 1.0, 2: 0.0, 3: 0.5}
+    assert len(desk.expected) == 3
     desk.add(0.5, now=101.0)
     assert desk.odds == {}
-    desk.answer(question, Chances(np.array([4, 0, 2]), 1, 4))
+    assert len(desk.expected) == 0
+    desk.answer(question, Chances(np.array([4, 0, 2]), 1, 4, np.ones((3, 2))))
     assert desk.odds == {}
     assert desk.question(101.0) is None  # not settled yet
     assert desk.question(102.0) is not None

@@ -24,6 +24,7 @@ def test_who_stands_meets_what_is_here_and_misses_what_is_there():
     assert chances.shares == [1.0, 0.0]
     assert chances.falls == 0
     assert chances.rollouts == 16
+    np.testing.assert_allclose(chances.path, 0.0, atol=0.1)
 
 
 def test_the_same_seed_gives_the_same_answer():
@@ -33,9 +34,10 @@ def test_the_same_seed_gives_the_same_answer():
 
 
 def test_chances_add_up():
-    total = Chances(np.array([1, 2]), 1, 4) + Chances(np.array([3, 0]), 0, 4)
-    assert total.shares == [0.5, 0.25]
+    total = Chances(np.array([1, 2]), 1, 4, np.zeros((2, 2))) + Chances(np.array([9, 0]), 0, 12, np.ones((2, 2)))
+    assert total.shares == [10 / 16, 2 / 16]
     assert total.falls == 1
+    np.testing.assert_allclose(total.path, 0.75)
 
 
 def test_a_question_that_is_no_longer_asked_is_dropped():

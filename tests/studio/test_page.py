@@ -151,7 +151,7 @@ def test_a_bad_upload_is_told_in_the_page(page: Any, tmp_path: Path):
 
 def test_what_is_not_possible_is_told_and_not_done(page: Any):
     page.press("ArrowDown")
-    page.tab.get_by_label("ask for x, y").uncheck()
+    page.tab.get_by_label("ask for x, y").click()
     page.tab.get_by_text("asks for nothing").wait_for()
     assert page.script()["marks"][1]["parts"][0]
     page.tab.wait_for_timeout(500)

@@ -31,6 +31,7 @@ BUDGET = 0.012  # s of simulation between two frames
 SETTLE = 0.15  # s after an edit until the past is simulated anew
 COPY_DELAY = 0.5  # s from a keyframe to its duplicate
 FRICTION = 0.8  # the model's own
+NOWHERE = np.zeros((0, 2))
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Desk:
         self.playing = self.loop = False
         self.odds: dict[int, float] = {}
         self.falls = 0.0  # share of roll-outs that fell
+        self.expected = NOWHERE
         self.recording: Recording | None = None
         self._states: dict[int, str] = {}
         self._edited = -SETTLE
@@ -200,6 +202,7 @@ class Desk:
         if question is self._question:
             self.odds = dict(zip(self.draft.keys, chances.shares, strict=True))
             self.falls = chances.falls / chances.rollouts
+            self.expected = chances.path
 
     def _changed(self, now: float) -> None:
         self._edited = now
@@ -209,7 +212,7 @@ class Desk:
 
     def _forget_forecast(self) -> None:
         self._question = None
-        self.odds = {}
+        self.odds, self.expected = {}, NOWHERE
 
     def _take_up(self, *, live: bool) -> None:
         """Give the player the script as it is now."""

@@ -13,10 +13,12 @@ from keystride.evaluation.starts import noisy_stance
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.physics.simulator import Randomization
+from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
 
 ROUND = 64  # roll-outs between two reports
 ROUNDS = 4
+PATH_STEPS = 4
 NEVER_PUSHED = (1_000_000, 1_000_001)
 
 
@@ -32,18 +34,21 @@ class Question:
 
 @dataclass(frozen=True)
 class Chances:
-    """Of so many roll-outs, how many met each keyframe."""
+    """Of so many roll-outs, how many met each keyframe; and the way that they took on average."""
 
     met: NDArray[np.int64]  # (K,)
     falls: int
     rollouts: int
+    path: Floats  # (n, 2) m, every PATH_STEPS control steps from the start
 
     @property
     def shares(self) -> list[float]:
         return (self.met / self.rollouts).tolist()
 
     def __add__(self, other: "Chances") -> "Chances":
-        return Chances(self.met + other.met, self.falls + other.falls, self.rollouts + other.rollouts)
+        rollouts = self.rollouts + other.rollouts
+        path = (self.path * self.rollouts + other.path * other.rollouts) / rollouts
+        return Chances(self.met + other.met, self.falls + other.falls, rollouts, path)
 
 
 class Withdrawn(Exception):
@@ -76,7 +81,8 @@ def roll_out(
     goals = script_goals(question.script, position=np.zeros((rollouts, 2)))
     world = World(slight_differences(question.friction), seed=seed)
     result = run_episodes(controller, GO2, start, goals, world=world, progress=progress)
-    return Chances(result.met.sum(axis=0), int((result.fell != NEVER).sum()), rollouts)
+    path = result.trace.position[::PATH_STEPS, :, :2].mean(axis=1)
+    return Chances(result.met.sum(axis=0), int((result.fell != NEVER).sum()), rollouts, path)
 
 
 class Rounds:

@@ -52,7 +52,8 @@ class Forecaster:
         for line in self._process.stdout:
             found, asked = json.loads(line), self._asked
             if asked is not None and asked[0] == found["number"]:
-                self._answer(asked[1], Chances(np.array(found["met"]), found["falls"], found["rollouts"]))
+                met, path = np.array(found["met"]), np.array(found["path"])
+                self._answer(asked[1], Chances(met, found["falls"], found["rollouts"], path))
 
 
 def main() -> None:
@@ -68,8 +69,9 @@ def main() -> None:
 
 
 def _tell(question: Question, chances: Chances) -> None:
-    line = {"met": chances.met.tolist(), "falls": chances.falls, "rollouts": chances.rollouts}
-    print(json.dumps({"number": question.number, **line}), flush=True)
+    line = {"number": question.number, "falls": chances.falls, "rollouts": chances.rollouts}
+    lists = {"met": chances.met.tolist(), "path": chances.path.round(3).tolist()}
+    print(json.dumps(line | lists), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ STATES = {"coming": COMING, "active": ACTIVE, "met": MET, "missed": MISSED}
 
 PATH: RGB = (150, 160, 176)
 TRACE: RGB = (255, 140, 66)
+EXPECTED: RGB = (156, 104, 74)
 FLOOR: RGB = (34, 37, 43)
 CELLS: RGB = (48, 52, 60)
 METRES: RGB = (74, 80, 92)

@@ -1,4 +1,7 @@
-"""What is on the stage: the robot, the way it is asked to go and the way it went. One for each browser."""
+"""What is on the stage: the robot, the way it is asked to go, the way it should take and the way it went.
+
+Each browser has one.
+"""
 
 from collections.abc import Iterable
 
@@ -33,6 +36,7 @@ class Scene:
         ]
         self._path = self._lines("path", palette.PATH, 0.012)
         self._trace = self._lines("trace", palette.TRACE, 0.016)
+        self._expected = self._lines("expected", palette.EXPECTED, 0.014)
 
     def show_robot(self, pose: Pose) -> None:
         positions, orientations = self._figure.place(pose.position, pose.orientation, pose.joints)
@@ -51,8 +55,13 @@ class Scene:
         ground = positions[::TRACE_EVERY, :2]
         self._trace.points = _chain(ground)
 
+    def show_expected(self, ground: Floats) -> None:
+        """The way that a forecast takes, (n, 2), as dashes."""
+        self._expected.points = _chain(ground)[::2]
+
     def set_visible(self, *, path: bool, trace: bool) -> None:
-        self._path.visible, self._trace.visible = path, trace
+        self._path.visible = path
+        self._trace.visible = self._expected.visible = trace
 
     def set_shadows(self, on: bool) -> None:
         self._client.scene.configure_default_lights(cast_shadow=on)

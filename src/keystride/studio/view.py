@@ -61,6 +61,7 @@ class View:
     def _show_script(self, desk: Desk, states: dict[int, str], panel: KeyframePanel) -> None:
         draft, key, found = desk.draft, desk.selected, ghosts(desk.draft)
         doubts = ghost_warnings(draft)
+        self.scene.show_expected(desk.expected)
         self.scene.show_path(ghost.position for ghost in found.values() if ghost.placed)
         self._ghosts.show(found, captions(draft, states, desk.odds, doubts), key)
         self._ghosts.set_visible(self._visible["keyframes"])
