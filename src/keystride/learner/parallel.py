@@ -1,7 +1,9 @@
 """Several processes that learn as one: what has to agree is summed over all of them. Alone, every call is the identity."""
 
+import json
 import os
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -11,7 +13,7 @@ from torch import Tensor
 def start(device: str) -> None:
     """Join the group that torchrun (or our own launcher) describes in the environment."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+        dist.init_process_group("cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo")
 
 
 def stop() -> None:
@@ -64,6 +66,19 @@ def moments(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     mean = sums[1 : 1 + columns] / sums[0]
     variance = (sums[1 + columns :] / sums[0] - mean.square()).clamp(min=0.0)
     return sums[0], mean.float(), variance.float()
+
+
+def told(message: Any) -> list[Any]:
+    """What every process says, as JSON, in the order of the processes."""
+    if not dist.is_initialized():
+        return [message]
+    own = torch.tensor(list(json.dumps(message).encode()), dtype=torch.uint8)
+    sizes = [torch.zeros(1, dtype=torch.long) for _ in range(size())]
+    dist.all_gather(sizes, torch.tensor([len(own)]))
+    longest = int(max(sizes))
+    padded = [torch.zeros(longest, dtype=torch.uint8) for _ in sizes]
+    dist.all_gather(padded, torch.nn.functional.pad(own, (0, longest - len(own))))
+    return [json.loads(bytes(p[: int(n)].tolist())) for p, n in zip(padded, sizes, strict=True)]
 
 
 def wait() -> None:

@@ -218,12 +218,12 @@ def latest(folder: Path) -> Path | None:
 
 def reduced(sums: dict[str, tuple[float, float]]) -> dict[str, float]:
     """Means over all processes. Names that a process lacks count as nothing there."""
-    if parallel.size() > 1:
-        gathered: list[Any] = [None] * parallel.size()
-        torch.distributed.all_gather_object(gathered, sums)
-        names = sorted({name for part in gathered for name in part})
-        sums = {n: tuple(sum(part.get(n, (0.0, 0.0))[i] for part in gathered) for i in (0, 1)) for n in names}  # type: ignore[misc]
-    return {name: value / count for name, (value, count) in sums.items() if count}
+    joint: dict[str, tuple[float, float]] = {}
+    for part in parallel.told(sums):
+        for name, (value, count) in part.items():
+            total, number = joint.get(name, (0.0, 0.0))
+            joint[name] = total + value, number + count
+    return {name: value / count for name, (value, count) in sorted(joint.items()) if count}
 
 
 def _mean(reports: list[dict[str, float]]) -> dict[str, float]:
