@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from keystride.keyframes.goals import CONTROL_DT
 
-PATIENCE = 0.2  # s: what is later than this is dropped, so that a slow machine plays slowly and does not lurch
+PATIENCE = 0.5  # s: what is later than this is dropped, so that after a long stall the robot does not leap ahead
 
 
 @dataclass
