@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 DT = 0.1  # s
-WIDTH = 0.3  # m, of the goal kernel
+WIDTH = 0.5  # m, of the goal kernel
 AFTER = 3  # steps from the last goal to the end
 SLOTS = 2
 

@@ -29,7 +29,7 @@ def test_the_example_runs(bundle: Path, monkeypatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     code = PAGE[PAGE.index("```python") + len("```python") :].partition("```")[0]
     names: dict = {}
-    exec(code.replace('"go2-pose"', repr(str(bundle))), names)
+    exec(code.replace('"go2-position"', repr(str(bundle))), names)
     assert isinstance(names["policy"], Policy)
     assert names["targets"].shape == (1, 12)
     assert np.isfinite(names["state"].position).all()

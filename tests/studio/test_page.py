@@ -51,7 +51,10 @@ def test_keys_duplicate_delete_and_select(page: Any):
 
 
 def test_a_mark_is_dragged_in_time(page: Any):
-    gem = page.tab.locator('.ks-mark[data-key="2"] .gem').bounding_box()
+    mark = page.tab.locator('.ks-mark[data-key="2"] .gem')
+    mark.wait_for(state="visible")
+    gem = mark.bounding_box()
+    assert gem is not None
     x, y = gem["x"] + gem["width"] / 2, gem["y"] + gem["height"] / 2
     page.tab.mouse.move(x, y)
     page.tab.mouse.down()

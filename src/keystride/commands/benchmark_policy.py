@@ -20,7 +20,7 @@ BUSY = 1.5  # load average above which the clock measures others too
 class BenchmarkPolicy:
     """Time whole control steps of a policy, state in and joint targets out, for one robot on one thread."""
 
-    policy: str = "go2-pose"
+    policy: str = "go2-position"
     """A shipped policy's name, a bundle, an ONNX file or a run."""
     steps: int = 5000
     """Control steps to time."""

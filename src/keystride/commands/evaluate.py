@@ -29,7 +29,7 @@ class Evaluate:
     Everything is simulated with fixed seeds: the same command prints the same figures on the same machine.
     """
 
-    policy: str = "go2-pose"
+    policy: str = "go2-position"
     """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
     next_policy: str | None = None
     """The policy that is aware of the next goal only, to be compared with in the anticipation suite."""
