@@ -111,7 +111,7 @@ CPU = LearnerConfig(
         std_floor=(0.25, 0.08),
         std_floor_steps=40_000_000,
     ),
-    ppo=PpoConfig(epochs=2, minibatches=4, learning_rate=5e-4, target_kl=0.015, entropy=0.01, symmetry=True),
+    ppo=PpoConfig(epochs=2, minibatches=2, learning_rate=5e-4, target_kl=0.015, entropy=0.01, symmetry=True),
     discriminator=DiscriminatorConfig(hidden=(256, 128), updates=4, batch=768, replay=100_000),
 )
 """The paper's design, sized for two cores."""
