@@ -143,8 +143,18 @@ def test_velocity_in_the_base_frame_and_feet_in_the_world():
     made.reset(np.arange(1), type(start)(start.position, turned, np.array([[0.0, 1.0, 0.0]]), *_rest(start)))
     state = made.state()
     assert np.allclose(state.base_velocity, [[1.0, 0.0, 0.0]])
-    assert state.feet_in_world[0, :, 2] == pytest.approx(GO2.foot_radius, abs=1e-9)
+    assert state.feet_in_world[0, :, 2] == pytest.approx(GO2.foot_radius, abs=1e-6)
     assert state.feet_in_world[0, 0, 0] < 0  # the front left foot is now on the world's -x side
+
+
+def test_the_feet_of_a_standing_robot_carry_its_weight_and_those_of_a_flying_one_nothing():
+    standing = simulator(1)
+    for _ in range(100):
+        state = standing.advance(GO2.stance[None])
+    assert state.contact.sum() == pytest.approx(9.81 * standing._model.body_subtreemass[0], rel=0.02)
+    assert np.all(state.contact > 20.0)
+    standing.reset(np.arange(1), standing_start(1, HEIGHT + 0.5, GO2.stance))
+    assert not np.any(standing.advance(GO2.stance[None]).contact)
 
 
 def _rest(start):

@@ -30,6 +30,7 @@ def some_state() -> State:
         joint_angles=GO2.stance + 0.3 * random.normal(size=(3, 12)),
         joint_velocities=random.normal(size=(3, 12)),
         feet=np.zeros((3, 4, 3)),
+        contact=np.zeros((3, 4)),
         torque=np.zeros((3, 12)),
         diverged=np.zeros(3, dtype=bool),
     )

@@ -85,6 +85,7 @@ def _state() -> State:
         start.joint_angles,
         start.joint_velocities,
         feet=feet_from_joints(GO2, start.joint_angles),
+        contact=np.zeros((1, 4)),
         torque=np.zeros((1, 12)),
         diverged=np.zeros(1, dtype=bool),
     )

@@ -141,13 +141,6 @@ class SimulatedGo2:
 def _model(robot: Robot) -> mujoco.MjModel:
     spec = load_spec(robot)
     spec.option.timestep = STEP
-    sensor = mujoco.mjtSensor
-    spec.add_sensor(
-        name="accelerometer", type=sensor.mjSENS_ACCELEROMETER, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="imu"
-    )
-    for leg, site in zip(robot.leg_names, robot.foot_sites, strict=True):
-        spec.site(site).size[0] = 2 * robot.foot_radius  # a touch sensor feels what is inside its site
-        spec.site(site).group = 5  # not to be seen
-        spec.site(site).rgba = (0.0, 0.0, 0.0, 0.0)
-        spec.add_sensor(name=f"{leg}_touch", type=sensor.mjSENS_TOUCH, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site)
+    accelerometer, site = mujoco.mjtSensor.mjSENS_ACCELEROMETER, mujoco.mjtObj.mjOBJ_SITE
+    spec.add_sensor(name="accelerometer", type=accelerometer, objtype=site, objname="imu")
     return spec.compile()

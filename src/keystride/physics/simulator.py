@@ -24,7 +24,8 @@ class State:
     joint_angles: Floats  # (E, 12)
     joint_velocities: Floats  # (E, 12)
     feet: Floats  # (E, 4, 3) centres of the feet, base frame
-    torque: Floats  # (E, 12) N m, of the last physics step
+    contact: Floats  # (E, 4) N, what presses on each foot, in the last physics step
+    torque: Floats  # (E, 12) N m, in the last physics step
     diverged: NDArray[np.bool_]  # (E,) the state is not finite or absurd; everything else of that row is not to be used
 
     @property

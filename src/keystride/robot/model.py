@@ -13,6 +13,8 @@ def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
     spec.compiler.discardvisual = not visual
     for name, limit in zip(robot.joint_names, robot.torque_limit, strict=True):
         _add_motor(spec, robot, name, float(limit))
+    for leg, site in zip(robot.leg_names, robot.foot_sites, strict=True):
+        _add_touch(spec, f"{leg}_touch", spec.site(site), 2 * robot.foot_radius)
     return spec
 
 
@@ -31,3 +33,11 @@ def _add_motor(spec: mujoco.MjSpec, robot: Robot, joint: str, limit: float) -> N
     motor.biasprm[2] = -robot.damping
     motor.forcelimited = True
     motor.forcerange = (-limit, limit)
+
+
+def _add_touch(spec: mujoco.MjSpec, name: str, site: mujoco.MjsSite, radius: float) -> None:
+    """A sensor of the force that presses on what lies within the site."""
+    site.size[0] = radius
+    site.group = 5  # not to be seen
+    site.rgba = (0.0, 0.0, 0.0, 0.0)
+    spec.add_sensor(name=name, type=mujoco.mjtSensor.mjSENS_TOUCH, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name)
