@@ -26,8 +26,8 @@ class PhysicsFigures:
 class BenchmarkPhysics:
     """Control steps a second of the simulator as training uses it, against the raw limit of MuJoCo.
 
-    The simulator runs with randomisation on, its states read and its robots restarted. The limit is threads x single-thread mj_step on the same model.
-    Both are measured in turn in one process, so that the ratio holds on a busy machine.
+    The simulator runs with randomisation on, its states read and its robots restarted. The limit is threads x single-thread
+    mj_step on the same model. Both are measured in turn in one process, so that the ratio holds on a busy machine.
     """
 
     envs: int = 1024
