@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from point_mass import PointMass
+from torch.nn.utils import parameters_to_vector
 
 from keystride.learner.checkpoint import checkpoints, load_tree, save_tree
 from keystride.learner.config import LearnerConfig, NetworkConfig, PpoConfig, RewardGroup
@@ -41,6 +42,33 @@ def test_resuming_continues_bit_for_bit(tmp_path):
     resumed.load(place)
     assert [unbroken.iterate() for _ in range(4)] == [resumed.iterate() for _ in range(4)]
     assert all(torch.equal(x, y) for x, y in zip(weights(unbroken), weights(resumed), strict=True))
+
+
+def test_resuming_with_other_numbers_of_robots_begins_new_episodes_with_the_old_weights(tmp_path, capsys):
+    first = trainer()
+    first.iterate()
+    place = first.save(tmp_path)
+    larger = Trainer(replace(CONFIG, environments=32), PointMass(32, seed=0), 2)
+    larger.load(place)
+    assert all(torch.equal(x, y) for x, y in zip(weights(first), weights(larger), strict=True))
+    assert larger.steps == first.steps
+    assert "begin anew" in capsys.readouterr().out
+    assert larger.iterate()["kl"] >= 0.0
+
+
+def test_critics_learn_in_as_many_epochs_as_they_are_given():
+    def learned(critic_epochs: int) -> tuple[bool, bool, bool]:
+        made = Trainer(replace(CONFIG, ppo=replace(CONFIG.ppo, critic_epochs=critic_epochs)), PointMass(16, seed=0), 2)
+        nets = made.actor.network, made.critics.networks
+        before = [parameters_to_vector(net.parameters()).clone() for net in nets]
+        report = made.iterate()
+        moved = [
+            not torch.equal(b, parameters_to_vector(net.parameters())) for b, net in zip(before, nets, strict=True)
+        ]
+        return moved[0], moved[1], "value_loss/goal" in report
+
+    assert learned(0) == (True, False, False)
+    assert learned(1) == (True, True, True)
 
 
 def test_only_the_last_checkpoints_are_kept(tmp_path):

@@ -48,6 +48,8 @@ class PpoConfig:
     groups: tuple[RewardGroup, ...] = MULTI_CRITIC
     """Set by --critic."""
     epochs: int = 5
+    critic_epochs: int = 5
+    """The first so many epochs teach the critics too."""
     minibatches: int = 4
     learning_rate: float = 1e-4
     learning_rate_range: tuple[float, float] = (1e-5, 2e-3)
@@ -100,7 +102,7 @@ PAPER = LearnerConfig()
 """Every figure of the paper's hyperparameter table."""
 
 CPU = LearnerConfig(
-    environments=512,
+    environments=1024,
     network=NetworkConfig(
         width=32,
         feedforward=128,
@@ -111,7 +113,9 @@ CPU = LearnerConfig(
         std_floor=(0.25, 0.08),
         std_floor_steps=40_000_000,
     ),
-    ppo=PpoConfig(epochs=2, minibatches=2, learning_rate=5e-4, target_kl=0.015, entropy=0.01, symmetry=True),
+    ppo=PpoConfig(
+        epochs=2, critic_epochs=1, minibatches=4, learning_rate=5e-4, target_kl=0.015, entropy=0.01, symmetry=True
+    ),
     discriminator=DiscriminatorConfig(hidden=(256, 128), updates=4, batch=768, replay=100_000),
 )
 """The paper's design, sized for two cores."""

@@ -159,7 +159,7 @@ class SequenceNetwork(nn.Module):
         return self.head(x)
 
 
-TOKENS = 2048  # computed at once: more no longer fit into the cache
+TOKENS = 4096  # computed at once: more no longer fit into the cache
 
 
 def same_length(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[Tensor, int]]:

@@ -71,17 +71,21 @@ class Ppo:
         self.symmetry = symmetry if config.symmetry else None
         self.weights = torch.tensor([g.advantage_weight for g in config.groups], device=actor.log_spare_std.device)
         self.learning_rate = config.learning_rate
-        self.actor_optimizer = torch.optim.Adam(actor.parameters(), lr=config.learning_rate)
-        self.critic_optimizer = torch.optim.Adam(critics.parameters(), lr=config.learning_rate)
+        self.actor_optimizer, self.critic_optimizer = (
+            torch.optim.Adam(module.parameters(), lr=config.learning_rate, fused=True) for module in (actor, critics)
+        )
         self._acting_std = actor.std.detach().clone()
         self.skipped = 0  # updates left out because something was not finite
 
     def update(self, rollout: Rollout) -> dict[str, float]:
         self._acting_std = self.actor.std.detach().clone()
         samples, report = self.prepare(rollout)
-        steps = [self._step(samples[rows], flip) for rows, flip in self._minibatches(len(samples.advantage))]
+        steps = [
+            self._step(samples[rows], flip, judge) for rows, flip, judge in self._minibatches(len(samples.advantage))
+        ]
         for name in steps[0]:
-            report[name] = sum(step[name] for step in steps) / len(steps)
+            told = [step[name] for step in steps if name in step]
+            report[name] = sum(told) / len(told)
         report["learning_rate"] = self.learning_rate
         return report
 
@@ -124,15 +128,15 @@ class Ppo:
     def _predict(self, state: Tensor, goals: Tensor) -> Tensor:
         return self.critics(self.actor.normalizer(state), goals)
 
-    def _minibatches(self, count: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Rows, and which of them are shown mirrored: half of them in one epoch, the other half in the next."""
+    def _minibatches(self, count: int) -> Iterator[tuple[Tensor, Tensor, bool]]:
+        """Rows; which of them are shown mirrored, half of them in one epoch, the other half in the next; whether critics learn."""
         flips = torch.rand(count, generator=self.generator) < 0.5
         for epoch in range(self.config.epochs):
             order = torch.randperm(count, generator=self.generator)
             for rows in order.chunk(self.config.minibatches):
-                yield rows, flips[rows] ^ bool(epoch % 2)
+                yield rows, flips[rows] ^ bool(epoch % 2), epoch < self.config.critic_epochs
 
-    def _step(self, samples: Samples, flip: Tensor) -> dict[str, float]:
+    def _step(self, samples: Samples, flip: Tensor, judge: bool) -> dict[str, float]:
         """One step on a minibatch; gradients gather over pieces of equal length, which fit into the cache."""
         samples, straight = self._flipped(samples, flip)
         self.actor_optimizer.zero_grad(set_to_none=True)
@@ -140,7 +144,7 @@ class Ppo:
         report: dict[str, Tensor] = {}
         for rows, count in same_length(samples.observations.visible):
             share = len(rows) / len(flip)
-            for name, value in self._gather(samples[rows], count, straight[rows], share).items():
+            for name, value in self._gather(samples[rows], count, straight[rows], share, judge).items():
                 report[name] = report.get(name, torch.zeros(())) + share * value
         (-self.config.entropy * self.actor.std.log().sum()).backward()
         kl = report["shift"] / straight.float().mean().clamp(min=1e-6) + _std_divergence(
@@ -149,10 +153,13 @@ class Ppo:
         self._apply(kl.detach())
         return {"kl": kl.item(), "std": self.actor.std.mean().item(), **{name: v.item() for name, v in report.items()}}
 
-    def _gather(self, samples: Samples, count: int, straight: Tensor, share: float) -> dict[str, Tensor]:
+    def _gather(self, samples: Samples, count: int, straight: Tensor, share: float, judge: bool) -> dict[str, Tensor]:
         """Add this piece's gradient; what it measured."""
         state, goals = samples.observations.state, samples.observations.goals[:, :count]
         gain, report = self._gain(samples, self.actor(state, goals), straight)
+        if not judge:
+            (-share * gain).backward()
+            return report
         value_loss = (self._predict(state, goals) - samples.returns).square().mean(dim=0)
         (share * (value_loss.sum() - gain)).backward()
         losses = {f"value_loss/{g.name}": v for g, v in zip(self.config.groups, value_loss.detach(), strict=True)}

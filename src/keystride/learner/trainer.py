@@ -115,7 +115,7 @@ class Trainer:
         mean, std = sample.mean(dim=0), sample.std(dim=0).clamp(min=1e-3)
         discriminator = Discriminator(settings, mean, std).to(self.device)
         self.discriminator_optimizer = torch.optim.Adam(
-            discriminator.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+            discriminator.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True
         )
         self.replay = Replay(settings.replay // parallel.size(), sample.shape[1])
         return discriminator
@@ -161,20 +161,31 @@ class Trainer:
         return place
 
     def load(self, place: Path) -> None:
-        shared, own = load_tree(place / "learner"), load_tree(place / f"process{parallel.rank()}")
+        shared = load_tree(place / "learner")
         self.load_weights(shared)
         load_optimizer(self.ppo.actor_optimizer, shared["actor_optimizer"])
         load_optimizer(self.ppo.critic_optimizer, shared["critic_optimizer"])
         self.ppo.learning_rate = shared["learning_rate"]
         self.ppo._adapt(self.config.ppo.target_kl)  # puts the learning rate into the optimiser
         self.steps, self.iteration = shared["steps"], shared["iteration"]
+        if self.discriminator is not None:
+            load_optimizer(self.discriminator_optimizer, shared["discriminator_optimizer"])
+        if shared["layout"] == self._layout():
+            self._load_own(load_tree(place / f"process{parallel.rank()}"))
+        elif parallel.rank() == 0:
+            print("other numbers of robots or processes than in the checkpoint: episodes begin anew", flush=True)
+
+    def _load_own(self, own: dict[str, Any]) -> None:
+        """What each process has for itself."""
         self.environment.restore(own["environment"])
         self.generator.set_state(torch.as_tensor(own["generator"]))
         self.seen = tensors(self.environment.observe(), self.device)
         if self.discriminator is not None:
-            load_optimizer(self.discriminator_optimizer, shared["discriminator_optimizer"])
             self.replay.rows = torch.as_tensor(own["replay"]["rows"])
             self.replay.filled, self.replay.cursor = own["replay"]["filled"], own["replay"]["cursor"]
+
+    def _layout(self) -> dict[str, int]:
+        return {"environments": self.config.environments, "processes": parallel.size()}
 
     def load_weights(self, shared: dict[str, Any]) -> None:
         load_module(self.actor, shared["actor"])
@@ -197,6 +208,7 @@ class Trainer:
             "learning_rate": self.ppo.learning_rate,
             "steps": self.steps,
             "iteration": self.iteration,
+            "layout": self._layout(),
             **style,
         }
 
