@@ -66,7 +66,7 @@ def test_play_warns_of_what_the_policy_does_not_know(
         (["{policy}", "--policy", "{policy}"], "is not text"),
         (["nowhere.yaml", "--policy", "{policy}"], "nowhere.yaml: No such file"),
         (["{script}", "--policy", "{policy}", "--plot", "a.docx"], "ends in .png, .svg or .pdf"),
-        (["{script}", "--policy", "{policy}", "--video", "a.avi"], "ends in .mp4"),
+        (["{script}", "--policy", "{policy}", "--video", "a.avi"], "ends in .mp4 or .gif"),
     ],
 )
 def test_a_mistake_is_one_clear_line(

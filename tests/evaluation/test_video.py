@@ -52,8 +52,11 @@ def test_the_next_two_are_shown_and_one_just_past() -> None:
     assert shown(np.array([0.0])) == [0]  # due at this very moment
 
 
-def test_a_film_is_written_whole(recording: Recording, frames: list[np.ndarray], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "at", "magic"), [("film.mp4", 4, b"ftyp"), ("film.gif", 0, b"GIF89a")])
+def test_a_film_is_written_whole(
+    name: str, at: int, magic: bytes, recording: Recording, frames: list[np.ndarray], tmp_path: Path
+) -> None:
     pytest.importorskip("imageio_ffmpeg")
-    write_video(recording, tmp_path / "film.mp4", SIZE)
-    assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
-    assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"
+    write_video(recording, tmp_path / name, SIZE)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes()[at:].startswith(magic)

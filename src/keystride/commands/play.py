@@ -34,7 +34,7 @@ class Play:
     policy: str = "go2-position"
     """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
     video: Path | None = None
-    """Write a film (.mp4) with the keyframes as translucent robots."""
+    """Write a film (.mp4 or .gif) with the keyframes as translucent robots."""
     html: Path | None = None
     """Write a replay that any browser opens from the disk."""
     plot: Path | None = None
@@ -68,8 +68,8 @@ class Play:
         if self.video is not None:
             import imageio_ffmpeg  # noqa: F401 (its absence is explained in one line)
 
-            if self.video.suffix.lower() != ".mp4":
-                raise UserError(f"--video {self.video}: a film ends in .mp4")
+            if self.video.suffix.lower() not in (".mp4", ".gif"):
+                raise UserError(f"--video {self.video}: a film ends in .mp4 or .gif")
         if (
             self.viewer
             and sys.platform == "linux"

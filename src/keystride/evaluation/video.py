@@ -17,17 +17,31 @@ from keystride.robot.picture import look
 
 FPS = 25  # every second control step
 GLIDE = 0.25  # s, time constant of the camera that follows
+FORMATS: dict[str, dict[str, Any]] = {  # by the file's ending
+    ".mp4": {"codec": "libx264", "quality": 7, "macro_block_size": 2},
+    ".gif": {  # for pages that show no films: half the frames, half the size, its own palette
+        "codec": "gif",
+        "ffmpeg_log_level": "error",
+        "pix_fmt_out": "pal8",
+        "macro_block_size": 1,
+        "output_params": [
+            "-vf",
+            "fps=12.5,scale=iw/2:-1:flags=area,split[a][b];[a]palettegen=max_colors=96[p];[b][p]paletteuse=dither=none",
+        ],
+    },
+}
 GEOMS = 20_000  # a robot is some hundred, and every keyframe is one
 
 
 def write_video(recording: Recording, path: Path, size: tuple[int, int] = (800, 450)) -> None:
-    """An MP4 file. ModuleNotFoundError without the video extra, RuntimeError where nothing can be drawn."""
+    """An MP4 or GIF file, by its ending. ModuleNotFoundError without the video extra, RuntimeError where nothing can be drawn."""
     import imageio_ffmpeg
 
     frames = draw_frames(recording, size)
     first = next(frames)  # before the file is opened: without graphics none is left behind
-    part = path.with_name(f".{path.stem}.{os.getpid()}.part.mp4")
-    writer = imageio_ffmpeg.write_frames(str(part), size, fps=FPS, codec="libx264", quality=7, macro_block_size=2)
+    kind = path.suffix.lower()
+    part = path.with_name(f".{path.stem}.{os.getpid()}.part{kind}")
+    writer = imageio_ffmpeg.write_frames(str(part), size, fps=FPS, **FORMATS[kind])
     writer.send(None)
     try:
         writer.send(first.tobytes())
