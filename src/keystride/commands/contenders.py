@@ -103,7 +103,7 @@ def ours(preset: str, count: int, rounds: int) -> float:
     settle_process()
     ppo = learner(preset)
     batch, straight = samples(count, len(ppo.config.groups)), torch.zeros(count, dtype=torch.bool)
-    return _rate(lambda: ppo._step(batch, straight), count, rounds)
+    return _rate(lambda: ppo._step(batch, straight, judge=True), count, rounds)
 
 
 def plain(preset: str, count: int, rounds: int) -> tuple[float, float]:

@@ -91,7 +91,7 @@ class RunFolder:
     def _keep_best(self, results: Results) -> None:
         part = self.folder / "best.part"
         part.mkdir(exist_ok=True)
-        save_tree(self.trainer.shared_state(), part / "learner")
+        save_tree(self.trainer.averaged_state(), part / "learner")
         figures = {"score": score(self.command, results), "steps": self.trainer.steps, **results}
         (part / "figures.json").write_text(json.dumps(figures))
         publish(part, self.folder / "best")

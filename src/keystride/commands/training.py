@@ -36,7 +36,7 @@ def train(command: Train) -> int:
     parallel.wait()
     library = load_library(command)
     trainer = make_trainer(command, library)
-    run = RunFolder(command, trainer, lambda: fixed_evaluation(trainer.actor, library, command.task))
+    run = RunFolder(command, trainer, lambda: fixed_evaluation(trainer.averaged, library, command.task))
     run.begin()
     try:
         while trainer.steps < command.learner.steps:

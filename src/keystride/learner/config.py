@@ -87,6 +87,8 @@ class LearnerConfig:
     """Control steps an iteration."""
     steps: int = 500_000_000
     """Control steps after which training ends."""
+    average: float = 0.0
+    """The policy that is evaluated and exported is a running mean of the weights; this share of it stays at each iteration."""
     seed: int = 0
     checkpoint_minutes: float = 3.0
     keep: int = 3
@@ -103,6 +105,7 @@ PAPER = LearnerConfig()
 
 CPU = LearnerConfig(
     environments=1024,
+    average=0.98,
     network=NetworkConfig(
         width=32,
         feedforward=128,

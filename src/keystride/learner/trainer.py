@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from keystride.learner import parallel
 from keystride.learner.checkpoint import (
@@ -52,11 +53,19 @@ class Trainer:
         self.critics = Critics(config.network, *sizes, len(config.ppo.groups)).to(self.device)
         self.discriminator = self._new_discriminator()
         parallel.same_start([self.actor, self.critics, *([self.discriminator] if self.discriminator else [])])
+        self._average = AveragedModel(self.actor, multi_avg_fn=get_ema_multi_avg_fn(config.average), use_buffers=True)
         self.ppo = Ppo(config.ppo, self.actor, self.critics, self.generator, symmetry)
         self.steps = 0
         self.iteration = 0
         self.seconds: dict[str, float] = {}
         self._skips_in_a_row = 0
+
+    @property
+    def averaged(self) -> Actor:
+        """The running mean of the policies, which acts more steadily than the latest: what is evaluated and exported."""
+        actor = self._average.module
+        assert isinstance(actor, Actor)
+        return actor
 
     def iterate(self) -> dict[str, float]:
         """One iteration; what it measured, over all processes."""
@@ -69,6 +78,7 @@ class Trainer:
             report = self.ppo.update(rollout)
         self._guard()
         self.actor.normalizer.update(*parallel.moments(rollout.observations.state))
+        self._average.update_parameters(self.actor)
         self.steps += rollout.action.shape[0] * parallel.size()
         self.iteration += 1
         return self._advance({**report, **style}, rollout)
@@ -189,6 +199,8 @@ class Trainer:
 
     def load_weights(self, shared: dict[str, Any]) -> None:
         load_module(self.actor, shared["actor"])
+        load_module(self.averaged, shared.get("averaged", shared["actor"]))
+        self._average.n_averaged.fill_(1)
         load_module(self.critics, shared["critics"])
         if self.discriminator is not None and "discriminator" in shared:
             load_module(self.discriminator, shared["discriminator"])
@@ -202,6 +214,7 @@ class Trainer:
             }
         return {
             "actor": self.actor.state_dict(),
+            "averaged": self.averaged.state_dict(),
             "critics": self.critics.state_dict(),
             "actor_optimizer": optimizer_tree(self.ppo.actor_optimizer),
             "critic_optimizer": optimizer_tree(self.ppo.critic_optimizer),
@@ -211,6 +224,10 @@ class Trainer:
             "layout": self._layout(),
             **style,
         }
+
+    def averaged_state(self) -> dict[str, Any]:
+        """What there is to keep of a policy that is no longer trained."""
+        return {**self.shared_state(), "actor": self.averaged.state_dict()}
 
     def _own_state(self) -> dict[str, Any]:
         replay = {}
