@@ -2,17 +2,45 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from keystride.keyframes.goals import empty_goals, goal_observation
 from keystride.learner.config import CPU, PAPER, NetworkConfig
-from keystride.learner.networks import Actor, Critics, Normalizer, Observations, by_length, packed, same_length
+from keystride.learner.networks import (
+    Actor,
+    Critics,
+    Normalizer,
+    Observations,
+    by_length,
+    packed,
+    same_length,
+    upcoming,
+)
 
 CONFIGS = {
     "cpu": CPU.network,
     "paper": replace(PAPER.network, feedforward=64, mlp=(32, 16)),
     "heads": NetworkConfig(width=16, heads=4, feedforward=32, mlp=(32,)),
 }
+
+
+def test_the_keyframe_due_next_is_found_by_its_time():
+    """Columns: a name, the time left. The soonest that is not past; else the one just past; else nothing."""
+    goals = torch.tensor([[[1.0, -0.4], [2.0, 0.7], [3.0, 0.2]], [[1.0, -0.4], [2.0, -0.1], [3.0, -0.9]]])
+    assert upcoming(goals, 1)[:, 0].tolist() == [3.0, 2.0]
+    hidden = torch.tensor([[True, True, False], [False, False, False]])
+    assert upcoming(goals, 1, hidden)[:, 0].tolist() == [2.0, 0.0]
+    assert upcoming(goals[:, :0], 1).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_the_preset_knows_the_column_that_holds_the_time():
+    goals = empty_goals(1, 2)
+    seen = goal_observation(
+        goals, np.array([[0.5, 1.5]]), np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]]), np.zeros((1, 12))
+    )
+    assert seen[0, :, CPU.network.next_by].tolist() == [0.5, 1.5]
 
 
 def samples(count: int = 64, slots: int = 5) -> Observations:

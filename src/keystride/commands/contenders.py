@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from keystride.commands.training import settle_process
 from keystride.learner.config import PRESETS, LearnerConfig, NetworkConfig
-from keystride.learner.networks import Actor, Critics, Observations, SequenceNetwork, by_length, packed
+from keystride.learner.networks import Actor, Critics, Observations, SequenceNetwork, by_length, packed, upcoming
 from keystride.learner.ppo import Ppo, Samples
 from keystride.learner.rollout import log_probability
 
@@ -54,18 +54,19 @@ class PlainNetwork(nn.Module):
             width, config.heads, config.feedforward, dropout=0.0, activation=F.elu, batch_first=True
         )
         self.embed, self.mlp, self.head = ours.encoder.embed, ours.mlp, ours.head
-        self.state_to_mlp = config.state_to_mlp
+        self.state_to_mlp, self.next_by = config.state_to_mlp, config.next_by
         self.encoder = nn.TransformerEncoder(layer, config.layers, enable_nested_tensor=False)
         for theirs, own in zip(self.encoder.layers, ours.encoder.layers, strict=True):
             _copy_layer(theirs, own)
 
     def forward(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
+        beside = [] if self.next_by is None else [upcoming(goals, self.next_by, visible)]
         goals = torch.cat([torch.zeros_like(goals[:, :1]), goals], dim=1)
         hidden = torch.cat([torch.zeros_like(visible[:, :1]), ~visible], dim=1)
         tokens = torch.cat([state[:, None].expand(-1, goals.shape[1], -1), goals], dim=-1)
         encoded = self.encoder(self.embed(tokens), src_key_padding_mask=hidden)
         x = encoded.masked_fill(hidden[..., None], float("-inf")).amax(dim=1)
-        x = torch.cat([x, state], dim=-1) if self.state_to_mlp else x
+        x = torch.cat([x, *([state] if self.state_to_mlp else []), *beside], dim=-1)
         for layer in self.mlp:
             x = F.elu(layer(x))
         return self.head(x)

@@ -34,6 +34,9 @@ class NetworkConfig:
     mlp: tuple[int, ...] = (512, 256)
     state_to_mlp: bool = False
     """Hand the state to the MLP beside the pooled token, so that a narrow encoder does not squeeze it."""
+    next_by: int | None = None
+    """Column of a keyframe's token that tells how long until it is due. The keyframe due next is then handed to the MLP too:
+    a dozen joint angles do not fit through the pooled token of a narrow encoder."""
     critics: Literal["separate", "shared"] = "separate"
     """A whole network for each critic, or one network with an output for each."""
     initial_std: float = 1.0
@@ -111,6 +114,7 @@ CPU = LearnerConfig(
         feedforward=128,
         mlp=(256, 128),
         state_to_mlp=True,
+        next_by=18,  # after the 18 errors of keyframes.goals.goal_observation
         critics="shared",
         initial_std=0.5,
         std_floor=(0.25, 0.08),

@@ -134,26 +134,47 @@ class Normalizer(nn.Module):
         self.count.copy_(total.clamp(max=self.memory))
 
 
+LATE = 1e3  # s, added to the wait of keyframes that are past
+
+
+def upcoming(goals: Tensor, time: int, visible: Tensor | None = None) -> Tensor:
+    """(n, G) the keyframe that is due next of (n, L, G), by its column `time`; else the one just past, else zeros."""
+    if not goals.shape[1]:
+        return goals.new_zeros(len(goals), goals.shape[2])
+    wait = goals[..., time]
+    wait = torch.where(wait < 0.0, LATE - wait, wait)
+    if visible is not None:
+        wait, goals = wait.masked_fill(~visible, 2 * LATE), goals.masked_fill(~visible[..., None], 0.0)
+    nearest = wait.argmin(dim=1)[:, None, None].expand(-1, 1, goals.shape[2])
+    return goals.gather(1, nearest)[:, 0]
+
+
 class SequenceNetwork(nn.Module):
     """Encoder, then MLP."""
 
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, outputs: int) -> None:
         super().__init__()
         self.encoder = Encoder(config, state_size, goal_size)
-        self.state_to_mlp = config.state_to_mlp
-        sizes = [self.encoder.width + (state_size if config.state_to_mlp else 0), *config.mlp]
+        self.state_to_mlp, self.next_by = config.state_to_mlp, config.next_by
+        beside = state_size * config.state_to_mlp + goal_size * (config.next_by is not None)
+        sizes = [self.encoder.width + beside, *config.mlp]
         self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.head = nn.Linear(sizes[-1], outputs)
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:
         """state (n, S) normalised, goals (n, L, G) all of them visible."""
-        return self._head(state, self.encoder(state, goals))
+        return self._head(state, self.encoder(state, goals), goals)
 
     def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
-        return self._head(state, self.encoder.forward_padded(state, goals, visible))
+        return self._head(state, self.encoder.forward_padded(state, goals, visible), goals, visible)
 
-    def _head(self, state: Tensor, token: Tensor) -> Tensor:
-        x = torch.cat([token, state], dim=-1) if self.state_to_mlp else token
+    def _head(self, state: Tensor, token: Tensor, goals: Tensor, visible: Tensor | None = None) -> Tensor:
+        parts = [token]
+        if self.state_to_mlp:
+            parts.append(state)
+        if self.next_by is not None:
+            parts.append(upcoming(goals, self.next_by, visible))
+        x = torch.cat(parts, dim=-1)
         for layer in self.mlp:
             x = F.elu(layer(x))
         return self.head(x)
