@@ -16,6 +16,7 @@ from keystride.commands.benchmark_physics import BenchmarkPhysics
 from keystride.commands.benchmark_policy import BenchmarkPolicy
 from keystride.commands.benchmark_train import BenchmarkTrain
 from keystride.commands.check import Check
+from keystride.commands.curves import CompareCurves
 from keystride.commands.deploy import DeployGo2, DeploySelftest, DeploySim
 from keystride.commands.evaluate import Evaluate
 from keystride.commands.export import Export
@@ -59,6 +60,7 @@ COMMANDS: dict[str, type[Command] | Group] = {
         },
     ),
     "check": Check,
+    "curves": CompareCurves,
     "deploy": Group(
         "Play a policy on a Go2 or on a simulated one.",
         {"go2": DeployGo2, "sim": DeploySim, "selftest": DeploySelftest},

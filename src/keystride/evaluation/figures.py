@@ -117,6 +117,23 @@ def learning_curve(curve: Mapping[str, Any]) -> Any:
         return figure
 
 
+def compared_curves(curves: Mapping[str, Mapping[str, Any]]) -> Any:
+    """The same quantities of several runs, over equal samples."""
+    with drawing(12.0, 3.4) as figure:
+        panels = figure.subplots(1, 3)
+        for axes, kind in zip(panels, ("dataset", "random"), strict=False):
+            for name, curve in curves.items():
+                _curve(axes, curve["evaluation"], f"{kind}/position", name, marker=".")
+            axes.set(title=f"distance at {kind} keyframes, m", ylim=(0, None))
+        for name, curve in curves.items():
+            _curve(panels[2], curve["training"], "reward/style", name)
+        panels[2].set(title="style reward a control step")
+        for axes in panels:
+            axes.set(xlabel="million control steps")
+            axes.legend(loc="best")
+        return figure
+
+
 def _curve(axes: Any, columns: Mapping[str, Any], name: str, label: str, marker: str = "") -> None:
     if name not in columns:
         return
