@@ -16,7 +16,7 @@ class BenchmarkForecast:
     Random scripts of three position keyframes, from easy to impossible, are played once from an exact stance.
     """
 
-    policy: str = "go2-position"
+    policy: str = "go2-pose"
     """A shipped policy's name, or a bundle: a forecast by critic needs the bundle's critics."""
     scripts: int = 64
     """Random scripts to play."""

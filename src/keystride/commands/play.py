@@ -31,7 +31,7 @@ class Play:
 
     script: Annotated[Path, tyro.conf.Positional]
     """Keyframe script, YAML or JSON."""
-    policy: str = "go2-position"
+    policy: str = "go2-pose"
     """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
     video: Path | None = None
     """Write a film (.mp4 or .gif) with the keyframes as translucent robots."""
