@@ -7,6 +7,7 @@ from keystride import geometry
 from keystride.keyframes.goals import COMPONENTS, goal_errors, used
 from keystride.motion.library import Library
 from keystride.robot.go2 import GO2
+from keystride.robot.kinematics import standing_height
 from keystride.task.config import KeyframeRanges, TaskConfig
 from keystride.task.sampling import Episodes, EpisodeSampler
 
@@ -61,6 +62,27 @@ def test_random_keyframes_keep_the_papers_radius_and_turn(library):
     assert 0.99 < radius.max() <= 1.0
     for angle in (direction, turn):
         assert 1.0 < np.abs(angle).max() <= np.pi / 3 + 1e-9
+
+
+def test_leaps_come_as_often_as_asked():
+    from keystride.motion.authored.catalogue import authored_clips
+
+    library = Library(GO2, authored_clips(GO2))
+    high = 1.35 * float(standing_height(GO2, GO2.stance))
+
+    def share_of_leaps(asked: float) -> float:
+        return float(
+            (draw(library, 2000, ranges=KeyframeRanges(leap_share=asked)).goals.position[:, 0, 2] > high).mean()
+        )
+
+    usual = share_of_leaps(0.0)
+    assert usual < 0.02
+    assert share_of_leaps(0.3) == pytest.approx(0.3 + 0.7 * usual, abs=0.04)
+    assert share_of_leaps(1.0) == 1.0
+
+
+def test_a_library_without_leaps_draws_none(library):
+    assert draw(library, ranges=KeyframeRanges(leap_share=1.0)).goals.position[..., 2].max() < 0.4
 
 
 def test_default_starts_stand_still(library):

@@ -68,8 +68,10 @@ class Play:
         if self.video is not None:
             import imageio_ffmpeg  # noqa: F401 (its absence is explained in one line)
 
-            if self.video.suffix.lower() not in (".mp4", ".gif"):
-                raise UserError(f"--video {self.video}: a film ends in .mp4 or .gif")
+            from keystride.evaluation.video import FORMATS
+
+            if self.video.suffix.lower() not in FORMATS:
+                raise UserError(f"--video {self.video}: a film ends in {' or '.join(FORMATS)}")
         if (
             self.viewer
             and sys.platform == "linux"

@@ -94,7 +94,8 @@ def fixed_evaluation(actor: Actor, library: Library, task: TaskConfig) -> dict[s
     """Errors of the deterministic policy on the same episodes every time: dataset keyframes, then random ones."""
     results: dict[str, float] = {}
     for kind, share in zip(KINDS, (0.0, 1.0), strict=True):
-        fixed = replace(task, ranges=replace(task.ranges, random_share=(share, share)), randomize=False)
+        ranges = replace(task.ranges, random_share=(share, share), leap_share=0.0)
+        fixed = replace(task, ranges=ranges, randomize=False)
         environment = make_environment(library, fixed, EVALUATION_ROBOTS // parallel.size(), 777 + parallel.rank())
         for _ in range(EVALUATION_STEPS):
             environment.step(actor.act(tensors(environment.observe(), actor.floor.device)).cpu().numpy())

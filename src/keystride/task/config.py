@@ -23,6 +23,8 @@ class KeyframeRanges:
     """Share of episodes with random keyframes, at the start and once the curriculum is over."""
     random_ramp: int = 6_000_000
     """Control steps over which that share grows."""
+    leap_share: float = 0.0
+    """Share of episodes whose first keyframe is a leap of a clip: rarer among frames than a policy needs to learn it from."""
 
 
 @dataclass(frozen=True)

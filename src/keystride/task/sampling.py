@@ -15,6 +15,7 @@ from keystride.task.config import KeyframeRanges, TaskConfig
 
 Bools = NDArray[np.bool_]
 CALM_SPEED = 0.15  # m/s and rad/s: frames from which a standing robot can continue
+LEAP_HEIGHT = 1.35  # of the standing height: no leg is that long
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,19 @@ class EpisodeSampler:
     def __init__(self, robot: Robot, library: Library, config: TaskConfig) -> None:
         self.robot, self.library, self.config = robot, library, config
         self.calm = _calm_frames(library, ahead=config.ranges.interval_steps[1])
+        self.leaps = _leap_frames(library, behind=config.ranges.interval_steps[1])
 
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
-        reference = random.random(count) < self.config.reference_start
+        ranges, slots = self.config.ranges, self.config.max_keyframes
+        interval = random.integers(ranges.interval_steps[0], ranges.interval_steps[1] + 1, size=(count, slots))
+        step = np.cumsum(interval, axis=1)  # (n, K)
+        leap = random.random(count) < ranges.leap_share * bool(len(self.leaps))
+        reference = leap | (random.random(count) < self.config.reference_start)
         frames = self._start_frames(random, reference)
+        frames[leap] = random.choice(self.leaps, leap.sum()) - step[leap, 0]
         start = _in_clip(self.library, frames, yaw=random.uniform(-np.pi, np.pi, count))
         start = _stand_where(self.robot, start, ~reference)
-        goals = self._keyframes(random, frames, start, random.random(count) < random_share)
+        goals = self._keyframes(random, frames, step, start, ~leap & (random.random(count) < random_share))
         return Episodes(start, goals)
 
     def _start_frames(self, random: np.random.Generator, reference: Bools) -> Indices:
@@ -45,11 +52,16 @@ class EpisodeSampler:
         calm = self.calm[random.integers(len(self.calm), size=len(reference))] if len(self.calm) else frames
         return np.where(reference, frames, calm)
 
-    def _keyframes(self, random: np.random.Generator, frames: Indices, start: StartState, at_random: Bools) -> Goals:
+    def _keyframes(
+        self,
+        random: np.random.Generator,
+        frames: Indices,
+        step: NDArray[np.int64],
+        start: StartState,
+        at_random: Bools,
+    ) -> Goals:
         ranges, slots = self.config.ranges, self.config.max_keyframes
         count = random.integers(ranges.count[0], ranges.count[1] + 1, size=len(frames))
-        interval = random.integers(ranges.interval_steps[0], ranges.interval_steps[1] + 1, size=(len(frames), slots))
-        step = np.cumsum(interval, axis=1)  # (n, K)
         from_clip, fits = _dataset_goals(self.library, frames, step, start)
         wandering = _random_goals(self.library, random, step, start, ranges)
         asked = np.arange(slots) < count[:, None]
@@ -69,6 +81,13 @@ def _calm_frames(library: Library, ahead: int) -> Indices:
     tall = frames.position[:, 2] > 0.8 * standing_height(library.robot, library.robot.stance)
     roomy = library.last - np.arange(len(library)) >= ahead
     return np.flatnonzero(slow & still & level & tall & roomy)
+
+
+def _leap_frames(library: Library, behind: int) -> Indices:
+    """Frames high above the stance with so many frames before them in their clip."""
+    high = library.frames.position[:, 2] > LEAP_HEIGHT * standing_height(library.robot, library.robot.stance)
+    first = np.searchsorted(library.clip, library.clip)
+    return np.flatnonzero(high & (np.arange(len(library)) - first >= behind))
 
 
 def _in_clip(library: Library, rows: Indices, yaw: Floats) -> StartState:
