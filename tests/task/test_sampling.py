@@ -64,21 +64,36 @@ def test_random_keyframes_keep_the_papers_radius_and_turn(library):
         assert 1.0 < np.abs(angle).max() <= np.pi / 3 + 1e-9
 
 
-def test_leaps_come_as_often_as_asked():
+@pytest.fixture(scope="module")
+def leaping() -> Library:
     from keystride.motion.authored.catalogue import authored_clips
 
-    library = Library(GO2, authored_clips(GO2))
+    return Library(GO2, authored_clips(GO2))
+
+
+def test_leaps_come_as_often_as_asked(leaping):
     high = 1.35 * float(standing_height(GO2, GO2.stance))
 
     def share_of_leaps(asked: float) -> float:
         return float(
-            (draw(library, 2000, ranges=KeyframeRanges(leap_share=asked)).goals.position[:, 0, 2] > high).mean()
+            (draw(leaping, 2000, ranges=KeyframeRanges(leap_share=asked)).goals.position[:, 0, 2] > high).mean()
         )
 
     usual = share_of_leaps(0.0)
     assert usual < 0.02
     assert share_of_leaps(0.3) == pytest.approx(0.3 + 0.7 * usual, abs=0.04)
     assert share_of_leaps(1.0) == 1.0
+
+
+def test_some_leaps_start_in_flight(leaping):
+    """From its take-off velocity a robot in flight gets there by itself."""
+    episodes = draw(leaping, 2000, ranges=KeyframeRanges(leap_share=1.0))
+    seconds = episodes.goals.step[:, 0] * 0.02
+    flying = (seconds < 0.16) & (episodes.start.linear_velocity[:, 2] > 0.5)
+    assert 20 < flying.sum() < 500
+    rise = episodes.start.linear_velocity[:, 2] * seconds - 9.81 / 2 * seconds**2
+    reached = episodes.start.position[:, 2] + rise
+    assert np.abs(reached - episodes.goals.position[:, 0, 2])[flying].mean() < 0.04
 
 
 def test_a_library_without_leaps_draws_none(library):

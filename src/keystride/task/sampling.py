@@ -16,6 +16,9 @@ from keystride.task.config import KeyframeRanges, TaskConfig
 Bools = NDArray[np.bool_]
 CALM_SPEED = 0.15  # m/s and rad/s: frames from which a standing robot can continue
 LEAP_HEIGHT = 1.35  # of the standing height: no leg is that long
+LEAP_LEAD = (
+    3  # steps before a leap's keyframe that an episode may start: some in flight, some at the take-off, some before
+)
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,9 @@ class EpisodeSampler:
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
         ranges, slots = self.config.ranges, self.config.max_keyframes
         interval = random.integers(ranges.interval_steps[0], ranges.interval_steps[1] + 1, size=(count, slots))
-        step = np.cumsum(interval, axis=1)  # (n, K)
         leap = random.random(count) < ranges.leap_share * bool(len(self.leaps))
+        interval[leap, 0] = random.integers(LEAP_LEAD, ranges.interval_steps[1] + 1, size=leap.sum())
+        step = np.cumsum(interval, axis=1)  # (n, K)
         reference = leap | (random.random(count) < self.config.reference_start)
         frames = self._start_frames(random, reference)
         frames[leap] = random.choice(self.leaps, leap.sum()) - step[leap, 0]
