@@ -82,11 +82,12 @@ def test_the_next_goal_aware_baseline_sees_one_keyframe_and_only_until_it_is_due
 
 
 def test_the_token_is_error_then_seconds_then_presence():
-    goals = one_goal(position=[1.0, 0.0, 0.0], presence=[1, 0, 0, 0, 0])
+    goals = one_goal(position=[1.0, 0.0, 0.1], presence=[1, 0, 0, 0, 0])
+    goals.height[:] = True
     upright = np.array([[1.0, 0.0, 0.0, 0.0]])
     token = goal_observation(goals, np.array([[0.4]]), np.zeros((1, 3)), upright, np.zeros((1, 12)))[0, 0]
     assert token.shape == (g.GOAL_SIZE,)
-    np.testing.assert_allclose(token[[0, 18]], [1.0, 0.4])
+    np.testing.assert_allclose(token[[0, 2, 18]], [1.0, 0.1 * g.HEIGHT_GAIN, 0.4])
     np.testing.assert_array_equal(token[19:], [1, 0, 0, 0, 0])
 
 

@@ -18,6 +18,9 @@ NEVER = 2**30  # a control step that no script reaches
 VISIBLE_STEPS_AFTER = 50  # one second: later it could only disturb (paper, observation space)
 
 ERROR_SIZE = 18  # 3 position in the base frame, 3 angles, 12 joints
+HEIGHT_GAIN = (
+    5.0  # in tokens: heights differ by centimetres where places differ by metres, and would hardly be looked at
+)
 GOAL_SIZE = ERROR_SIZE + 1 + len(COMPONENTS)
 
 
@@ -87,4 +90,6 @@ def goal_observation(goals: Goals, wait: Array, position: Array, orientation: Ar
     """(E, K, 24) the goal part of a token: error, seconds until it is due (E, K), presence bits."""
     xp = array_namespace(position)
     error = goal_errors(goals, position, orientation, joints)
-    return xp.concat([error, wait[..., None], xp.astype(goals.presence, error.dtype)], axis=-1)
+    up = HEIGHT_GAIN * error[..., 2:3]
+    bits = xp.astype(goals.presence, error.dtype)
+    return xp.concat([error[..., :2], up, error[..., 3:], wait[..., None], bits], axis=-1)
