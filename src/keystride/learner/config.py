@@ -118,10 +118,10 @@ CPU = LearnerConfig(
         critics="shared",
         initial_std=0.5,
         std_floor=(0.25, 0.08),
-        std_floor_steps=40_000_000,
+        std_floor_steps=100_000_000,
     ),
     ppo=PpoConfig(
-        epochs=2, critic_epochs=1, minibatches=4, learning_rate=5e-4, target_kl=0.02, entropy=0.01, symmetry=True
+        epochs=2, critic_epochs=1, minibatches=2, learning_rate=5e-4, target_kl=0.02, entropy=0.01, symmetry=True
     ),
     discriminator=DiscriminatorConfig(hidden=(256, 128), updates=4, batch=768, replay=100_000),
 )

@@ -44,7 +44,7 @@ class GoalWidths:
     start: float = 4.0
     """Widths begin this many times wider: at 0.8 m of error the paper's kernel gives no signal. They narrow with the error
     reached, never ahead of it."""
-    follow: float = 1.2
+    follow: float = 1.4
     """Width as a multiple of the mean error reached, between the paper's width and the start's."""
 
 
