@@ -10,7 +10,16 @@ from torch import Tensor, nn
 
 from keystride.commands.training import settle_process
 from keystride.learner.config import PRESETS, LearnerConfig, NetworkConfig
-from keystride.learner.networks import Actor, Critics, Observations, SequenceNetwork, by_length, packed, upcoming
+from keystride.learner.networks import (
+    Actor,
+    Critics,
+    Observations,
+    SequenceNetwork,
+    by_length,
+    packed,
+    sorted_by_length,
+    upcoming,
+)
 from keystride.learner.ppo import Ppo, Samples
 from keystride.learner.rollout import log_probability
 
@@ -104,6 +113,7 @@ def ours(preset: str, count: int, rounds: int) -> float:
     settle_process()
     ppo = learner(preset)
     batch, straight = samples(count, len(ppo.config.groups)), torch.zeros(count, dtype=torch.bool)
+    batch = batch[sorted_by_length(batch.observations.visible)]
     return _rate(lambda: ppo._step(batch, straight, judge=True), count, rounds)
 
 

@@ -183,13 +183,25 @@ class SequenceNetwork(nn.Module):
 TOKENS = 4096  # computed at once: more no longer fit into the cache
 
 
+def runs(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[slice, int]]:
+    """Of samples sorted by how many keyframes they see: those that see equally many, and how many; in pieces of so many tokens."""
+    start = 0
+    for count, number in enumerate(torch.bincount(visible.sum(dim=1)).tolist()):
+        size, end = max(tokens // (count + 1), 1), start + number
+        for first in range(start, end, size):
+            yield slice(first, min(first + size, end)), count
+        start = end
+
+
 def same_length(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[Tensor, int]]:
-    """Rows that see equally many keyframes, and how many; in pieces of so many tokens."""
-    counts = visible.sum(dim=1)
-    for count in range(visible.shape[1] + 1):
-        rows = (counts == count).nonzero()[:, 0]
-        for piece in rows.split(max(tokens // (count + 1), 1)) if len(rows) else ():
-            yield piece, count
+    """The same of samples in any order: rows, and how many keyframes they see."""
+    order = sorted_by_length(visible)
+    for piece, count in runs(visible[order], tokens):
+        yield order[piece], count
+
+
+def sorted_by_length(visible: Tensor) -> Tensor:
+    return torch.argsort(visible.sum(dim=1), stable=True)
 
 
 def by_length(function: Callable[[Tensor, Tensor], Tensor], observations: Observations) -> Tensor:

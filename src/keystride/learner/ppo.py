@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from keystride.learner import parallel
 from keystride.learner.advantages import gae, mixed
 from keystride.learner.config import PpoConfig
-from keystride.learner.networks import Actor, Critics, Observations, by_length, same_length
+from keystride.learner.networks import Actor, Critics, Observations, by_length, runs, sorted_by_length
 from keystride.learner.rollout import Rollout, log_probability
 
 
@@ -38,7 +38,7 @@ class Samples:
     advantage: Tensor  # (N,) mixed
     returns: Tensor  # (N, G) normalised
 
-    def __getitem__(self, rows: Tensor) -> "Samples":
+    def __getitem__(self, rows: Tensor | slice) -> "Samples":
         return Samples(
             self.observations[rows],
             self.mean[rows],
@@ -81,7 +81,8 @@ class Ppo:
         self._acting_std = self.actor.std.detach().clone()
         samples, report = self.prepare(rollout)
         steps = [
-            self._step(samples[rows], flip, judge) for rows, flip, judge in self._minibatches(len(samples.advantage))
+            self._step(samples[rows], flip, judge)
+            for rows, flip, judge in self._minibatches(samples.observations.visible)
         ]
         for name in steps[0]:
             told = [step[name] for step in steps if name in step]
@@ -128,23 +129,24 @@ class Ppo:
     def _predict(self, state: Tensor, goals: Tensor) -> Tensor:
         return self.critics(self.actor.normalizer(state), goals)
 
-    def _minibatches(self, count: int) -> Iterator[tuple[Tensor, Tensor, bool]]:
+    def _minibatches(self, visible: Tensor) -> Iterator[tuple[Tensor, Tensor, bool]]:
         """Rows; which of them are shown mirrored, half of them in one epoch, the other half in the next; whether critics learn."""
-        flips = torch.rand(count, generator=self.generator) < 0.5
+        flips = torch.rand(len(visible), generator=self.generator) < 0.5
         for epoch in range(self.config.epochs):
-            order = torch.randperm(count, generator=self.generator)
-            for rows in order.chunk(self.config.minibatches):
+            order = torch.randperm(len(visible), generator=self.generator)
+            for part in order.chunk(self.config.minibatches):
+                rows = part[sorted_by_length(visible[part])]
                 yield rows, flips[rows] ^ bool(epoch % 2), epoch < self.config.critic_epochs
 
     def _step(self, samples: Samples, flip: Tensor, judge: bool) -> dict[str, float]:
-        """One step on a minibatch; gradients gather over pieces of equal length, which fit into the cache."""
+        """One step on a minibatch sorted by length; gradients gather over pieces of equal length, which fit into the cache."""
         samples, straight = self._flipped(samples, flip)
         self.actor_optimizer.zero_grad(set_to_none=True)
         self.critic_optimizer.zero_grad(set_to_none=True)
         report: dict[str, Tensor] = {}
-        for rows, count in same_length(samples.observations.visible):
-            share = len(rows) / len(flip)
-            for name, value in self._gather(samples[rows], count, straight[rows], share, judge).items():
+        for piece, count in runs(samples.observations.visible):
+            share = (piece.stop - piece.start) / len(flip)
+            for name, value in self._gather(samples[piece], count, straight[piece], share, judge).items():
                 report[name] = report.get(name, torch.zeros(())) + share * value
         (-self.config.entropy * self.actor.std.log().sum()).backward()
         kl = report["shift"] / straight.float().mean().clamp(min=1e-6) + _std_divergence(
@@ -166,18 +168,19 @@ class Ppo:
         return {**report, **losses}
 
     def _flipped(self, samples: Samples, flip: Tensor) -> tuple[Samples, Tensor]:
-        """Chosen samples mirrored; the second result marks those left as they were."""
+        """Chosen samples mirrored, in place: a minibatch is a copy. The second result marks those left as they were."""
         if self.symmetry is None:
             return samples, torch.ones_like(flip)
-        pick, seen, sides = flip[:, None], samples.observations, self.symmetry
-        observations = Observations(
-            torch.where(pick, mirrored(seen.state, sides.state), seen.state),
-            torch.where(pick[..., None], mirrored(seen.goals, sides.goals), seen.goals),
-            seen.visible,
+        sides, rows = self.symmetry, flip.nonzero()[:, 0]
+        turned = (
+            (samples.observations.state, sides.state),
+            (samples.observations.goals, sides.goals),
+            (samples.action, sides.action),
+            (samples.mean, sides.action),
         )
-        action = torch.where(pick, mirrored(samples.action, sides.action), samples.action)
-        mean = torch.where(pick, mirrored(samples.mean, sides.action), samples.mean)
-        return Samples(observations, mean, action, samples.log_prob, samples.advantage, samples.returns), ~flip
+        for values, side in turned:
+            values[rows] = mirrored(values[rows], side)
+        return samples, ~flip
 
     def _gain(self, samples: Samples, mean: Tensor, straight: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """The clipped surrogate, and how far the policy has moved from the one that acted."""
