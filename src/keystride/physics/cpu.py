@@ -118,7 +118,8 @@ class CpuSimulator:
             for limits in (ranges.friction, ranges.stiffness, ranges.damping)
         )
         lag = self._random.integers(ranges.lag_steps[0], ranges.lag_steps[1] + 1, size=(count, 1))
-        varied["geom_friction"][ids, :, 0] = friction
+        own = nominal.geom_friction[:, 0]
+        varied["geom_friction"][ids, :, 0] = np.where(own == own[0], friction, own)  # of floor and feet
         varied["actuator_gainprm"][ids, :, 0] = nominal.actuator_gainprm[:, 0] * stiffness
         varied["actuator_biasprm"][ids, :, 1] = nominal.actuator_biasprm[:, 1] * stiffness
         varied["actuator_biasprm"][ids, :, 2] = nominal.actuator_biasprm[:, 2] * damping
