@@ -9,7 +9,7 @@ from keystride.motion.library import Library
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 from keystride.task.config import KeyframeRanges, TaskConfig
-from keystride.task.sampling import Episodes, EpisodeSampler
+from keystride.task.sampling import LEAP_HEIGHT, Episodes, EpisodeSampler
 
 
 def draw(library: Library, count: int = 400, share: float = 0.0, seed: int = 0, **settings) -> Episodes:
@@ -72,7 +72,7 @@ def leaping() -> Library:
 
 
 def test_leaps_come_as_often_as_asked(leaping):
-    high = 1.35 * float(standing_height(GO2, GO2.stance))
+    high = LEAP_HEIGHT * float(standing_height(GO2, GO2.stance))
 
     def share_of_leaps(asked: float) -> float:
         return float(

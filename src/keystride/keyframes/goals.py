@@ -18,9 +18,7 @@ NEVER = 2**30  # a control step that no script reaches
 VISIBLE_STEPS_AFTER = 50  # one second: later it could only disturb (paper, observation space)
 
 ERROR_SIZE = 18  # 3 position in the base frame, 3 angles, 12 joints
-HEIGHT_GAIN = (
-    5.0  # in tokens: heights differ by centimetres where places differ by metres, and would hardly be looked at
-)
+HEIGHT_GAIN = 5.0  # in tokens: heights differ by centimetres where places differ by metres
 GOAL_SIZE = ERROR_SIZE + 1 + len(COMPONENTS)
 
 

@@ -16,9 +16,7 @@ from keystride.task.config import KeyframeRanges, TaskConfig
 Bools = NDArray[np.bool_]
 CALM_SPEED = 0.15  # m/s and rad/s: frames from which a standing robot can continue
 LEAP_HEIGHT = 1.35  # of the standing height: no leg is that long
-LEAP_LEAD = (
-    3  # steps before a leap's keyframe that an episode may start: some in flight, some at the take-off, some before
-)
+LEAP_LEAD = 3  # fewest steps from an episode's start to its leap: some begin in flight, some at the take-off
 
 
 @dataclass(frozen=True)
