@@ -1,4 +1,5 @@
 from hypothesis import settings
+from pytest import TerminalReporter  # noqa: PT013
 
 from keystride.commands.graphics import choose_graphics
 
@@ -7,3 +8,17 @@ settings.register_profile("keystride", deadline=None, derandomize=True)
 settings.load_profile("keystride")
 
 choose_graphics()
+
+SYSTEM_PACKAGES = {  # what a reason for skipping says, and the command that installs what is missing
+    "Chromium": "apt install chromium, or: playwright install --with-deps chromium",
+    "nothing to draw with": "apt install libegl1 libgl1",
+}
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Say in one line how many tests were skipped for want of a system package, and how to install it."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    for words, command in SYSTEM_PACKAGES.items():
+        count = sum(words in reason for reason in skipped)
+        if count:
+            terminalreporter.write_line(f"{count} tests skipped for a missing system package: {command}", yellow=True)

@@ -35,6 +35,23 @@ def test_a_doubtful_script_is_warned_about_and_passes(tmp_path: Path, capsys: py
     assert "[bold]far" in out  # what a label says is not taken as markup
 
 
+def test_it_says_what_a_policy_was_not_trained_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = write(tmp_path / "far.yaml", "version: 1\nkeyframes:\n  - {time: 10, position: [5, 0]}\n")
+    assert main(["check", path, "--policy", "go2-pose"]) == 0
+    assert "warning" not in capsys.readouterr().out
+    assert main(["check", path, "--policy", "go2-pose", "--no-inbetween"]) == 0
+    assert "warning: keyframe 1: comes 10.00 s after the one before; trained: 0.5 to 1 s" in capsys.readouterr().out
+    assert main(["check", path, "--policy", "nothing"]) == 2
+
+
+def test_waypoints_are_printed_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = write(tmp_path / "far.yaml", "version: 1\nkeyframes:\n  - {time: 3, position: [1, 0]}\n")
+    assert main(["check", path, "--waypoints"]) == 0
+    out = capsys.readouterr().out
+    assert "3 waypoints" in out
+    assert "(position, yaw)" in out
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -44,7 +61,7 @@ def test_a_doubtful_script_is_warned_about_and_passes(tmp_path: Path, capsys: py
         (b"\x89PNG\r\n\x1a\n\x00", ": is not text in UTF-8"),
         ("[" * 100_000, ":1: is nested more than"),
         ("a: &a [b]\nc: *a", ":2: uses an alias"),
-        (b"x" * (2 << 20), ": is larger than 1 MiB"),
+        (b"x" * (2 << 20), ": too large; allowed: at most 1 MiB"),
     ],
 )
 def test_a_bad_script_ends_in_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | bytes, message: str):

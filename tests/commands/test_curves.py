@@ -53,3 +53,9 @@ def test_what_can_not_be_done_is_told_in_a_line(
 def test_a_bundle_remembers_how_it_learnt(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["curves", "go2-position"]) == 0
     assert "million control steps" in capsys.readouterr().out
+
+
+def test_a_run_without_evaluations_says_why_it_is_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "metrics.jsonl").write_text(json.dumps({"steps": 64, "seconds": 1.0, "kl": 0.01}) + "\n")
+    assert main(["curves", str(tmp_path)]) == 0
+    assert "No evaluation yet" in capsys.readouterr().out

@@ -1,6 +1,5 @@
-"""`keystride train` as a person uses it: presets, kill -9, resume, mistakes."""
+"""`keystride train` as a person uses it: files and overrides, signals, kill -9, resume, mistakes."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,118 +9,225 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from keystride.commands.main import main
-from keystride.commands.train import Train, train_with_preset
+from keystride.commands.train import Train
+from keystride.errors import UserError
 from keystride.learner.checkpoint import checkpoints, load_tree
 from keystride.learner.config import CPU, PAPER
+from keystride.training.command_line import parse_training
+from keystride.training.config import TrainingConfig, read_config
 
-SMALL = [
-    *(
-        "--processes",
-        "1",
-        "--learner.environments",
-        "16",
-        "--learner.horizon",
-        "8",
-        "--learner.evaluate-steps",
-        "1000000",
-    ),
-    *("--learner.discriminator.replay", "2000", "--learner.discriminator.batch", "32", "--learner.keep", "100"),
-]
-
-
-def command(runs: Path, name: str, *more: str) -> list[str]:
-    return [sys.executable, "-m", "keystride", "train", "--runs", str(runs), "--name", name, *SMALL, *more]
+QUICK = Path(__file__).parents[2] / "recipes" / "quick.yaml"
+TINY = """
+name: tiny
+evaluation: {robots: 2, control_steps: 20, export: false}
+learner:
+  environments: 8
+  horizon: 4
+  steps: 640
+  keep: 100
+  checkpoint_minutes: 0
+  discriminator: {batch: 16, replay: 256, updates: 1}
+"""
 
 
-def final(runs: Path, name: str) -> dict:
-    return load_tree(checkpoints(runs / name / "checkpoints")[-1] / "learner")
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    return tmp_path / "tiny.yaml"
 
 
-def test_killed_and_resumed_is_the_same_as_unbroken(tmp_path):
-    """kill -9 in the middle, then --resume: the last checkpoint holds the same weights to the bit."""
-    steps = ("--learner.steps", str(16 * 8 * 24))
-    subprocess.run(command(tmp_path, "unbroken", *steps), check=True, stdout=subprocess.DEVNULL)
-    often = ("--learner.checkpoint-minutes", "0.0001")
-    process = subprocess.Popen(command(tmp_path, "killed", *steps, *often), stdout=subprocess.DEVNULL)
-    folder = tmp_path / "killed" / "checkpoints"
-    deadline = time.monotonic() + 120
-    while len(checkpoints(folder)) < 3 and time.monotonic() < deadline and process.poll() is None:
+def parsed(*arguments: str) -> TrainingConfig:
+    return parse_training(Train, arguments, "keystride train").settings
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "keystride", "train", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_checkpoints(folder: Path, count: int, process: "subprocess.Popen[str]") -> None:
+    while len(checkpoints(folder)) < count and process.poll() is None:
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    killed_at = int(checkpoints(folder)[-1].name)
-    assert killed_at < 24
-    subprocess.run(command(tmp_path, "killed", *steps, "--resume"), check=True, stdout=subprocess.DEVNULL)
-    whole, mended = final(tmp_path, "unbroken"), final(tmp_path, "killed")
-    assert whole["iteration"] == mended["iteration"] == 24
+
+
+def children(process: int) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    return [int(word) for word in listed.stdout.split()]
+
+
+def gone(process: int) -> bool:
+    """Wait for a process to end; ten minutes are enough on the busiest machine."""
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_presets_files_and_arguments_go_on_top_of_one_another(recipe: Path) -> None:
+    assert parsed().learner == CPU
+    assert parsed("--preset", "paper").learner == PAPER
+    assert parsed("--preset=paper", "--learner.horizon", "12").learner == replace(PAPER, horizon=12)
+    config = parsed("--config", str(recipe), "--learner.horizon", "6", "--task.goals", "any", "--no-authored")
+    assert (config.name, config.learner.environments, config.learner.horizon) == ("tiny", 8, 6)
+    assert (config.task.goals, config.authored) == ("any", False)
+    assert parsed("--config", str(recipe), "--preset", "paper").learner.network == PAPER.network
+
+
+def test_a_flag_of_the_file_can_be_turned_off(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("task: {end_at_joint_limits: true}")
+    assert parsed("--config", str(tmp_path / "a.yaml")).task.end_at_joint_limits
+    assert not parsed("--config", str(tmp_path / "a.yaml"), "--task.no-end-at-joint-limits").task.end_at_joint_limits
+
+
+def test_printed_settings_are_a_configuration_file(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert (
+        main(["train", "--config", str(recipe), "--learner.ppo.groups.0.advantage-weight", "2", "--print-config"]) == 0
+    )
+    (tmp_path / "printed.yaml").write_text(capsys.readouterr().out)
+    expected = parsed("--config", str(recipe), "--learner.ppo.groups.0.advantage-weight", "2")
+    assert read_config(tmp_path / "printed.yaml") == expected
+    assert expected.learner.ppo.groups[0].advantage_weight == 2.0
+
+
+def test_no_argument_is_silently_overwritten_by_a_stage() -> None:
+    with pytest.raises(UserError, match=r"task\.goals is set by stage 'poses': change it there"):
+        parsed("--config", str(QUICK), "--task.goals", "pose")
+    assert parsed("--config", str(QUICK), "--learner.horizon", "8").learner.horizon == 8
+
+
+def test_every_setting_has_help(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    text = capsys.readouterr().out
+    lines = [line.strip("│ ") for line in text.splitlines()]
+    flags = [i for i, line in enumerate(lines) if line.startswith(("-", "--"))]
+    assert len(flags) > 60
+    bare = [lines[i] for i in flags if lines[i + 1].startswith("(default")]
+    assert bare == []
+    assert "--authored, --no-authored" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--resume", "--name", "nothing"], "holds no run to resume"),
+        (["--library", "nowhere"], "nowhere"),
+        (["--start-from", "nowhere"], "nowhere"),
+        (["--learner.ppo.minibatches", "0"], "learner.ppo.minibatches must be at least 1"),
+        (["--learner.horizon", "-1"], "learner.horizon must be at least 1"),
+        (["--learner.environments", "8", "--processes", "3"], "8 robots can not be divided among 3 processes"),
+        (["--config", "nowhere.yaml"], "nowhere.yaml: No such file"),
+    ],
+)
+def test_mistakes_end_in_one_line_before_anything_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture, arguments: list[str], complaint: str
+) -> None:
+    assert main(["train", "--runs", str(tmp_path), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recipe_killed_and_resumed_is_the_same_as_unbroken(tmp_path: Path) -> None:
+    """kill -9 in the second stage, then --resume: the last checkpoint holds the same weights to the bit."""
+    arguments = ("--config", str(QUICK), "--runs", str(tmp_path), "--processes", "1", "--learner.keep", "100")
+    arguments += ("--evaluation.robots", "2", "--evaluation.control-steps", "40")
+    arguments += ("--learner.environments", "128", "--learner.horizon", "4")
+    often = ("--learner.checkpoint-minutes", "0.0001")
+    whole = start(*arguments, "--name", "unbroken")
+    broken = start(*arguments, *often, "--name", "killed")
+    folder = tmp_path / "killed" / "checkpoints"
+    wait_for_checkpoints(folder, 18, broken)
+    broken.kill()
+    broken.wait()
+    assert 16 < int(checkpoints(folder)[-1].name) < 32
+    resumed = start("--runs", str(tmp_path), "--name", "killed", "--resume")
+    for process in (whole, resumed):
+        output, error = process.communicate()
+        assert process.returncode == 0, error
+        assert "finished at 16,384 control steps" in output
+    one, other = (
+        load_tree(checkpoints(tmp_path / name / "checkpoints")[-1] / "learner") for name in ("unbroken", "killed")
+    )
+    assert one["settings"]["task"]["goals"] == other["settings"]["task"]["goals"] == "any"
     for part in ("actor", "critics", "discriminator"):
-        assert all((whole[part][name] == mended[part][name]).all() for name in whole[part]), part
+        assert all((one[part][name] == other[part][name]).all() for name in one[part]), part
 
 
-def test_the_papers_preset_runs(tmp_path):
-    few = [
-        "--learner.environments",
-        "4",
-        "--learner.horizon",
-        "8",
-        "--learner.steps",
-        "64",
-        "--learner.evaluate-steps",
-        "64",
-    ]
-    place = ["--runs", str(tmp_path), "--name", "paper", "--processes", "1", "--preset", "paper"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-m", "keystride", "train", *place, *few], check=True, env=environment)
-    rows = [json.loads(line) for line in (tmp_path / "paper" / "metrics.jsonl").read_text().splitlines()]
-    assert [row["steps"] for row in rows] == [32, 64]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_stops_all_processes(recipe: Path, tmp_path: Path, number: signal.Signals) -> None:
+    forever = ("--config", str(recipe), "--runs", str(tmp_path), "--processes", "2", "--learner.steps", "10000000")
+    process = start(*forever, "--learner.checkpoint-minutes", "100")
+    metrics = tmp_path / "tiny" / "metrics.jsonl"
+    while not (metrics.exists() and metrics.read_text().count("\n") > 2) and process.poll() is None:
+        time.sleep(0.02)
+    workers = children(process.pid)
+    assert len(workers) == 2
+    process.send_signal(number)
+    output, error = process.communicate()
+    assert process.returncode == 128 + number, error
+    steps = load_tree(checkpoints(tmp_path / "tiny" / "checkpoints")[-1] / "learner")["steps"]
+    expected = (
+        f"stopped and saved at {steps:,} control steps; continue with `keystride train --runs {tmp_path} --name tiny"
+    )
+    assert output.splitlines()[-1].startswith(expected)
+    assert error == ""
+    assert all(gone(worker) for worker in workers)
+
+
+def test_a_killed_worker_ends_the_run_with_one_message(recipe: Path, tmp_path: Path) -> None:
+    process = start("--config", str(recipe), "--runs", str(tmp_path), "--processes", "2", "--learner.steps", "10000000")
+    wait_for_checkpoints(tmp_path / "tiny" / "checkpoints", 2, process)
+    workers = children(process.pid)
+    os.kill(workers[1], signal.SIGKILL)
+    output, error = process.communicate()
+    assert process.returncode == 2
+    assert error.startswith("error: training process 1 was ended by SIGKILL")
+    assert "Traceback" not in output + error
+    assert all(gone(worker) for worker in workers)
+
+
+def test_workers_save_and_end_when_their_parent_is_killed(recipe: Path, tmp_path: Path) -> None:
+    process = start("--config", str(recipe), "--runs", str(tmp_path), "--processes", "2", "--learner.steps", "10000000")
+    wait_for_checkpoints(tmp_path / "tiny" / "checkpoints", 2, process)
+    workers = children(process.pid)
+    process.kill()
+    process.wait()
+    assert len(workers) == 2
+    assert all(gone(worker) for worker in workers)
+
+
+def test_the_papers_preset_runs(tmp_path: Path) -> None:
+    settings = {
+        "name": "paper",
+        "runs": str(tmp_path),
+        "processes": 1,
+        "evaluation": {"robots": 2, "control_steps": 60},
+        "learner": {"environments": 4, "horizon": 8, "steps": 64, "evaluate_steps": 64},
+    }
+    (tmp_path / "paper.yaml").write_text(yaml.safe_dump(settings))
+    process = start("--config", str(tmp_path / "paper.yaml"), "--preset", "paper")
+    _, error = process.communicate()
+    assert process.returncode == 0, error
     assert (tmp_path / "paper" / "policy.onnx").stat().st_size > 1_000_000
-    assert "evaluation/random/position" in rows[-1]
 
 
-def test_the_paper_preset_has_the_papers_figures():
+def test_the_paper_preset_has_the_papers_figures() -> None:
     """Its hyperparameter table."""
     ppo, network, discriminator = PAPER.ppo, PAPER.network, PAPER.discriminator
     assert (PAPER.environments, ppo.minibatches, ppo.epochs, ppo.learning_rate) == (4096, 4, 5, 1e-4)
     assert (ppo.entropy, ppo.target_kl, ppo.gamma, ppo.lam) == (0.02, 0.02, 0.99, 0.95)
     assert (discriminator.learning_rate, discriminator.updates, discriminator.batch) == (3e-4, 20, 768)
-    assert (network.layers, network.heads, network.feedforward, network.mlp, network.initial_std) == (
-        2,
-        1,
-        512,
-        (512, 256),
-        1.0,
-    )
-    assert [(g.name, g.advantage_weight) for g in ppo.groups] == [
-        ("goal", 0.5),
-        ("style", 0.5),
-        ("regularization", 0.1),
-    ]
-
-
-def test_presets_are_complete_and_can_be_overridden():
-    assert train_with_preset(["--preset", "paper"]).learner == PAPER
-    assert train_with_preset(["--name", "x"]).learner == CPU
-    assert train_with_preset(["--preset=paper"]).learner == PAPER
-
-
-def test_choices_on_top_reach_the_settings():
-    chosen = replace(Train(), goals="any", critic="single").resolved()
-    assert chosen.task.goals == "any"
-    assert len(chosen.learner.ppo.groups) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--resume", "--name", "nothing"], "holds no checkpoint"),
-        (["--library", "nowhere", "--name", "x"], "nowhere"),
-        (["--start-from", "nowhere", "--name", "y"], "nowhere"),
-    ],
-)
-def test_mistakes_end_in_one_line(tmp_path, capsys, arguments, said):
-    assert main(["train", "--runs", str(tmp_path), "--processes", "1", "--learner.environments", "8", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert "Traceback" not in error
+    sizes = network.layers, network.heads, network.feedforward, network.mlp, network.initial_std
+    assert sizes == (2, 1, 512, (512, 256), 1.0)
+    weights = [(group.name, group.advantage_weight) for group in ppo.groups]
+    assert weights == [("goal", 0.5), ("style", 0.5), ("regularization", 0.1)]

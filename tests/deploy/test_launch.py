@@ -5,8 +5,9 @@ import pytest
 
 from keystride.commands.main import main
 from keystride.deploy import launch
-from keystride.deploy.launch import Plan, Refused, check_interface, checked_script, open_player, opened_source
-from keystride.deploy.pose import Mounting, UdpPoses
+from keystride.deploy.launch import Plan, opened_source
+from keystride.deploy.pose.source import Mounting, UdpPoses
+from keystride.deploy.preflight import Refused, check_interface, checked_script, open_player, outside
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.files import save_script
 from keystride.keyframes.script import Keyframe, Script
@@ -36,6 +37,18 @@ def test_a_script_that_no_go2_can_play_is_refused_unless_one_insists(tmp_path):
     assert len(checked_script(path, doubtful=True).keyframes) == 1
 
 
+def test_a_script_that_a_policy_was_not_trained_for_is_refused_unless_one_insists(tmp_path):
+    backwards = script(tmp_path, Keyframe(time=3.0, position=(-1.0, 0.0), yaw=0.0))
+    player, asked = open_player("go2-pose", GO2, "lo"), checked_script(backwards, doubtful=False)
+    with pytest.raises(Refused, match=r"180 degrees off .*--outside-training"):
+        outside(backwards, player, asked, allowed=False)
+    assert "180 degrees off" in outside(backwards, player, asked, allowed=True)[0]
+    long = checked_script(script(tmp_path, Keyframe(time=8.0, position=(2.0, 0.0))), doubtful=False)
+    assert outside(backwards, player, long, allowed=False) == []
+    with pytest.raises(Refused, match=r"8\.00 s after the one before"):
+        outside(backwards, open_player("go2-pose", GO2, "lo", inbetween=False), long, allowed=False)
+
+
 def deploy(*words: str) -> int:
     return main(["deploy", "go2", *words])
 
@@ -47,7 +60,7 @@ def test_a_dry_run_prints_what_would_be_sent(tmp_path, capsys):
     for state in ("standing up", "ready", "running", "stopping", "damping"):
         assert f"-> {state}" in text
     assert "kp 60 kd 3  crc " in text
-    assert text.splitlines()[-2].split("  ")[2].startswith("kp 0 kd 3")
+    assert text.splitlines()[-3].split("  ")[2].startswith("kp 0 kd 3")
     assert "812 bytes" in text
 
 
@@ -87,7 +100,7 @@ def test_no_such_interface():
 def test_no_robot(tmp_path, capsys):
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
     words = ["--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--interface", "127.0.0.1"]
-    assert deploy(*words, "--domain", "231") == 2
+    assert deploy(*words, "--domain", "231", "--confirmed") == 2
     assert "no robot on 127.0.0.1" in capsys.readouterr().err
 
 

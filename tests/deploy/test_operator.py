@@ -2,12 +2,13 @@ import os
 import pty
 import select
 import signal
+import termios
 import tty
 
 import pytest
 
-from keystride.deploy.operator import Operator, press, pressed_keys, signals_stop
-from keystride.deploy.rehearsal import Rehearsal, rehearse
+from keystride.deploy.operator import Operator, press, pressed_keys, single_keys, stop_signals
+from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
 from keystride.deploy.states import Event, State
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
@@ -32,17 +33,17 @@ def test_every_other_key_is_the_emergency_stop(rehearsal, key):
     assert rehearsal.deployment.emergency == "key"
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP"])
 def test_signals_are_emergency_stops_and_come_back_afterwards(rehearsal, name):
     before = signal.getsignal(signal.Signals[name])
-    with signals_stop(rehearsal.deployment):
+    with stop_signals(rehearsal.deployment):
         os.kill(os.getpid(), signal.Signals[name])
         assert rehearsal.deployment.emergency == name
     assert signal.getsignal(signal.Signals[name]) is before
 
 
 def test_it_starts_by_itself_after_standing_for_a_while(rehearsal):
-    operator, deployment = Operator(start_after=0.5), rehearsal.deployment
+    operator, deployment = Operator(0.5, terminal=None), rehearsal.deployment
     deployment.ask(Event.STAND)
     assert rehearsal.until(State.READY, 5.0)
     for now in (0.0, 0.4):
@@ -58,7 +59,7 @@ def test_without_being_told_it_does_not_start(rehearsal):
     deployment = rehearsal.deployment
     deployment.ask(Event.STAND)
     rehearsal.until(State.READY, 5.0)
-    operator = Operator()
+    operator = Operator(terminal=None)
     operator.attend(deployment, 0.0)
     operator.attend(deployment, 100.0)
     assert deployment.asks.empty()
@@ -71,5 +72,42 @@ def test_keys_typed_at_once_are_all_heard():
     os.write(outside, b"s q")
     assert select.select([inside], [], [], 5.0)[0]
     assert pressed_keys(inside) == "s q"
+    os.close(outside)
+    os.close(inside)
+
+
+def test_control_keys_are_keys_and_the_terminal_is_put_back():
+    outside, inside = pty.openpty()
+    before = termios.tcgetattr(inside)
+    with single_keys(inside):
+        os.write(outside, b"\x03\x1a\x13\x11\x1c\x16")  # Ctrl-C, -Z, -S, -Q, -\, -V
+        assert select.select([inside], [], [], 5.0)[0]
+        assert pressed_keys(inside) == "\x03\x1a\x13\x11\x1c\x16"
+    assert termios.tcgetattr(inside) == before
+    os.close(outside)
+    os.close(inside)
+
+
+def test_a_terminal_that_is_gone_is_an_emergency(rehearsal):
+    outside, inside = pty.openpty()
+    operator = Operator(terminal=inside)
+    with single_keys(inside):
+        operator.attend(rehearsal.deployment, 0.0)
+        assert rehearsal.deployment.emergency is None
+        os.close(outside)
+        operator.attend(rehearsal.deployment, 0.1)
+    assert rehearsal.deployment.emergency == "terminal lost"
+    operator.attend(rehearsal.deployment, 0.2)  # and it is not looked at again
+    os.close(inside)
+
+
+def test_a_frozen_terminal_does_not_hold_anything_up():
+    outside, inside = pty.openpty()
+    termios.tcflow(inside, termios.TCOOFF)
+    os.set_blocking(inside, False)
+    with single_keys(inside):
+        os.write(outside, b" ")
+        assert select.select([inside], [], [], 5.0)[0]
+        assert pressed_keys(inside) == " "
     os.close(outside)
     os.close(inside)

@@ -3,11 +3,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.deploy.estimator import BaseState
-from keystride.deploy.launch import Refused, open_player
 from keystride.deploy.player import PolicyPlayer, RobotState
+from keystride.deploy.pose.estimator import BaseState
+from keystride.deploy.preflight import Refused, open_player, try_player
 from keystride.keyframes.goals import empty_goals
-from keystride.policy.metadata import Metadata, sealed
+from keystride.keyframes.script import Keyframe, Script
+from keystride.policy.metadata import Metadata, PolicyError, sealed
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 
@@ -28,7 +29,7 @@ def policy(tmp_path: Path) -> Policy:
     return Policy.load(write_policy(tmp_path / "hand.onnx"))
 
 
-def write_policy(path: Path, stiffness: float = 33.0) -> Path:
+def write_policy(path: Path, stiffness: float = 33.0, outputs: tuple[str, ...] = ("joint_targets", "action")) -> Path:
     """A graph by hand: the target is joint angles plus the previous action, the action is its half."""
     onnx = pytest.importorskip("onnx", reason="onnx comes with the extra train")
     helper, kinds = onnx.helper, onnx.TensorProto
@@ -37,13 +38,13 @@ def write_policy(path: Path, stiffness: float = 33.0) -> Path:
         bits = name in ("goal_presence", "goal_height", "goal_visible")
         shape = ["B", "K", size] if size else ["B", "K"]
         inputs.append(helper.make_tensor_value_info(name, kinds.BOOL if bits else kinds.FLOAT, shape))
-    outputs = [helper.make_tensor_value_info(name, kinds.FLOAT, ["B", 12]) for name in ("joint_targets", "action")]
-    half = helper.make_tensor("half", kinds.FLOAT, [1], [0.5])
+    shapes = [helper.make_tensor_value_info(name, kinds.FLOAT, ["B", 12]) for name in outputs]
+    half = helper.make_tensor("half", kinds.FLOAT, [1], [0.5 if outputs[0] == "joint_targets" else np.nan])
     nodes = [
         helper.make_node("Add", ["joint_angles", "previous_action"], ["joint_targets"]),
         helper.make_node("Mul", ["previous_action", "half"], ["action"]),
     ]
-    graph = helper.make_graph(nodes, "by_hand", inputs, outputs, [half])
+    graph = helper.make_graph(nodes, "by_hand", inputs, shapes, [half])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     for name, text in metadata(stiffness).as_strings().items():
         model.metadata_props.add(key=name, value=text)
@@ -111,3 +112,19 @@ def test_gains_that_the_motors_should_not_have_are_refused(tmp_path, stiffness):
 def test_good_gains_are_taken(tmp_path):
     player = open_player(str(write_policy(tmp_path / "hand.onnx")), GO2, "eth0")
     assert isinstance(player, PolicyPlayer)
+
+
+WALK = Script(keyframes=(Keyframe(time=1.0, position=(0.3, 0.0)),))
+
+
+def test_a_policy_is_tried_before_anything_moves(tmp_path):
+    path = str(write_policy(tmp_path / "hand.onnx"))
+    assert try_player(path, open_player(path, GO2, "eth0"), WALK, GO2) > 0.0
+
+
+@pytest.mark.parametrize("outputs", [("joint_targets",), ("action", "joint_targets")])
+def test_a_policy_without_its_outputs_is_refused(tmp_path, outputs):
+    """One output is missing, or they come in another order: the action is NaN here."""
+    path = str(write_policy(tmp_path / "hand.onnx", outputs=outputs))
+    with pytest.raises((Refused, PolicyError), match=r"lacks the output|not finite"):
+        try_player(path, open_player(path, GO2, "eth0"), WALK, GO2)

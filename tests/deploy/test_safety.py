@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from keystride.deploy.fault_checks import CHECKS, Limits
 from keystride.deploy.safety import (
     BRAKE,
     FOLDED_LEG,
@@ -19,10 +20,9 @@ from keystride.deploy.safety import (
     uniform,
 )
 from keystride.deploy.states import Event, State
-from keystride.deploy.watches import WATCHES, Limits
 from keystride.robot.go2 import GO2
 
-from .test_watches import BAD, GOOD
+from .test_fault_checks import BAD, GOOD, LIMITS
 
 DT = 0.002
 GAINS = uniform(40.0, 1.0)
@@ -30,7 +30,7 @@ GAINS = uniform(40.0, 1.0)
 
 def in_state(state: State) -> Safety:
     """Brought there by events, with a command sent on the way as in life."""
-    safety = Safety(GO2, GAINS)
+    safety = Safety(GO2, GAINS, LIMITS)
     ways = {
         State.STANDING_UP: [Event.STAND],
         State.READY: [Event.STAND, Event.STOOD],
@@ -103,17 +103,17 @@ def test_ramps_take_the_time_of_the_joint_with_furthest_to_go():
 @pytest.mark.parametrize("state", State)
 @pytest.mark.parametrize("name", BAD)
 def test_every_danger_in_every_state(state, name):
-    """A watch acts in its own states, as the table of transitions says, and not before its patience is over."""
-    watch = next(watch for watch in WATCHES if watch.name == name)
+    """A check acts in its own states, as the table of transitions says, and not before its patience is over."""
+    check = next(check for check in CHECKS if check.name == name)
     safety, bad = in_state(state), replace(GOOD, **BAD[name])
-    if watch.patience:
+    if check.patience:
         safety.command(0.001, bad, None)
         assert safety.state is state
-    command = safety.command(0.001 + watch.patience, bad, None)
-    acts = state in watch.states and state is not State.DAMPING
+    command = safety.command(0.001 + check.patience, bad, None)
+    acts = state in check.states and state is not State.DAMPING
     if not acts:
         assert safety.state is state
-    elif watch.leads_to is Event.FAULT or state is State.IDLE:
+    elif check.leads_to is Event.FAULT or state is State.IDLE:
         assert safety.state is State.DAMPING
         assert_brakes(command)
     else:
@@ -192,6 +192,46 @@ def test_going_down_begins_with_the_last_target():
 
 def test_only_the_first_reason_is_kept():
     safety = in_state(State.RUNNING)
-    safety.command(DT, replace(GOOD, pose_age=1.0), None)
+    safety.command(DT, replace(GOOD, pose_age=1.0, pose_silence=1.0), None)
     safety.command(2 * DT, replace(GOOD, emergency="key"), None)
     assert (safety.state, safety.reason) == (State.DAMPING, "pose stream lost")
+
+
+def test_a_stall_of_the_stream_does_not_permit_a_leap_of_the_target():
+    """After 90 ms without a command the next one may change the target by two periods' worth, not by 5.4 rad."""
+    safety = Safety(GO2, GAINS, replace(LIMITS, command_gap=1.0))
+    for event in (Event.STAND, Event.STOOD, Event.START):
+        safety.tell(event, 0.0, GOOD.joint_angles)
+    last = [safety.command(tick * DT, GOOD, GO2.stance) for tick in range(200)][-1].target
+    jump = safety.command(0.4 + 0.09, GOOD, GO2.stance + 0.5).target - last
+    assert np.abs(jump).max() <= 60.0 * 2 * DT + 1e-9
+    assert np.abs(jump).max() > 0.0
+
+
+def test_gains_never_jump():
+    """From limp to standing, to the policy's and back: at most 200 N m/rad and 15 N m s/rad per second."""
+    safety, now = Safety(GO2, GAINS, LIMITS), 0.0
+    before = safety.command(now, GOOD, None)
+    seen = set()
+    for event in (Event.STAND, Event.STOOD, Event.START, Event.STOP):
+        safety.tell(event, now, GOOD.joint_angles)
+        for _ in range(150):
+            now += DT
+            command = safety.command(now, GOOD, GO2.stance)
+            assert np.abs(command.stiffness - before.stiffness).max() <= 200.0 * 2 * DT + 1e-9
+            assert np.abs(command.damping - before.damping).max() <= 15.0 * 2 * DT + 1e-9
+            before = command
+            seen.add((float(command.stiffness[0]), float(command.damping[0])))
+    assert {(60.0, 3.0), (40.0, 1.0)} <= seen
+
+
+def test_played_means_finished_and_nothing_wrong_afterwards():
+    safety = in_state(State.RUNNING)
+    assert not safety.played
+    safety.tell(Event.FINISH, 0.0, GOOD.joint_angles)
+    assert safety.played
+    safety.command(DT, replace(GOOD, emergency="key"), None)
+    assert not safety.played
+    stopped = in_state(State.RUNNING)
+    stopped.tell(Event.STOP, 0.0, GOOD.joint_angles, "stopped by the operator")
+    assert not stopped.played

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from keystride.deploy.clock import Ticker
-from keystride.deploy.codec import encode_state
 from keystride.deploy.operator import Operator
-from keystride.deploy.rehearsal import Rehearsal, rehearse
 from keystride.deploy.session import Session
+from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
 from keystride.deploy.states import State
 from keystride.deploy.stub import TrotStub
+from keystride.deploy.unitree.codec import encode_state
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 
@@ -24,12 +24,14 @@ SCRIPT = Script(keyframes=(Keyframe(time=0.5, position=(0.0, 0.0)),))
 def stage() -> Iterator[Rehearsal]:
     """A robot that lies, and lives in real time."""
     stage = rehearse(GO2, TrotStub(GO2), SCRIPT)
-    patient = replace(stage.deployment.safety.limits, state_age=3.0, pose_age=3.0)  # a busy machine is no fault here
+    patient = replace(
+        stage.deployment.safety.limits, state_age=3.0, pose_age=3.0, command_gap=3.0
+    )  # a busy machine is no fault here
     stage.deployment.safety.limits = patient
 
     def live(now: float) -> None:
         stage.world.step(2)
-        stage.poses.receive(*stage.world.captured())
+        stage.poses.receive(*stage.world.captured(), now=now)
         stage.link.states.put(encode_state(GO2, stage.world.sense(), stage.world.steps))
 
     life = Ticker("robot", 0.002, live, lambda error: None)
@@ -82,7 +84,7 @@ def test_a_policy_that_raises_is_told_and_the_stream_goes_on(stage):
 
 
 def test_a_guard_that_is_gone_is_an_emergency(stage):
-    stage.deployment.guarded = lambda: False
+    stage.deployment.heartbeat = lambda now: "guard process lost"
     assert run(stage).reason == "emergency stop"
     assert stage.deployment.emergency == "guard process lost"
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from keystride.deploy.fault_checks import check_table
 from keystride.deploy.states import Event, State, after, transition_table
-from keystride.deploy.watches import watch_table
 
 DOCS = Path(__file__).parents[2] / "docs" / "deploy.md"
 
@@ -52,4 +52,4 @@ def test_running_is_reached_only_by_standing_up_first():
 def test_the_documentation_has_the_tables():
     text = DOCS.read_text()
     assert transition_table() in text
-    assert watch_table() in text
+    assert check_table() in text

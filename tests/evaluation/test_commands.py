@@ -3,9 +3,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from keystride.commands.main import main
+from keystride.keyframes.files import load_script
 
 SCRIPT = """
 version: 1
@@ -29,7 +31,9 @@ def test_play_prints_the_errors_and_writes_what_was_asked_for(
     files = ["--json", f"{out}/a.json", "--html", f"{out}/a.html", "--plot", f"{out}/a.svg"]
     assert main(["play", str(script), "--policy", str(standing_path), *files]) == 0
     printed = capsys.readouterr()
-    assert "1 of 2 keyframes met (0.15 m, roll and pitch 10 deg, yaw 15 deg, posture 10 deg)" in printed.out
+    assert (
+        "1 of 2 keyframes met (0.15 m, height 0.05 m, roll and pitch 10 deg, yaw 15 deg, posture 10 deg)" in printed.out
+    )
     assert "missed" in printed.out
     assert "away" in printed.out
     assert {path.name for path in out.iterdir()} == {"a.json", "a.html", "a.svg"}
@@ -55,14 +59,50 @@ def test_play_warns_of_what_the_policy_does_not_know(
     script: Path, position_standing_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["play", str(script), "--policy", str(position_standing_path)]) == 0
-    assert "position.onnx knows position only, not posture" in capsys.readouterr().err
+    assert "warning: keyframe 1: asks for posture; the policy knows position" in capsys.readouterr().err
+
+
+def test_play_repeats_the_warnings_of_check(
+    tmp_path: Path, standing_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "fast.yaml"
+    path.write_text("version: 1\nkeyframes:\n  - {time: 1, position: [9, 0]}\n")
+    assert main(["play", str(path), "--policy", str(standing_path)]) == 0
+    warnings = capsys.readouterr().err
+    assert "warning: keyframe 1: 9.0 m/s from a standstill" in warnings
+    assert "warning: keyframe 1: is 9.00 m from the one before; trained: up to 1 m" in warnings
+
+
+def test_play_goes_on_after_the_last_keyframe_and_saves_the_trajectory(
+    script: Path, standing_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "new" / "a.npz"
+    after = ["--seconds-after", "3", "--npz", str(path)]
+    assert main(["play", str(script), "--policy", str(standing_path), *after]) == 0
+    with np.load(path, allow_pickle=False) as saved:
+        shapes = {name: saved[name].shape for name in saved.files}
+        time = saved["time"]
+    steps = len(time)
+    assert shapes == {
+        "time": (steps,),
+        "base_position": (steps, 3),
+        "base_orientation": (steps, 4),
+        "joint_angles": (steps, 12),
+    }
+    last = max(keyframe.time for keyframe in load_script(script).keyframes)
+    assert time[-1] == pytest.approx(last + 3.0)
+
+
+@pytest.mark.parametrize("words", [["--seconds-after", "-1"], ["--npz", "a.txt"]])
+def test_play_refuses_before_it_works(words: list[str], script: Path, standing_path: Path) -> None:
+    assert main(["play", str(script), "--policy", str(standing_path), *words]) == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["{script}", "--policy", "go3"], "no policy 'go3'"),
-        (["{script}", "--policy", "{script}"], "no ONNX file, or a broken one"),
+        (["{script}", "--policy", "{script}"], "not an ONNX file, or a broken one"),
         (["{policy}", "--policy", "{policy}"], "is not text"),
         (["nowhere.yaml", "--policy", "{policy}"], "nowhere.yaml: No such file"),
         (["{script}", "--policy", "{policy}", "--plot", "a.docx"], "ends in .png, .svg or .pdf"),
@@ -115,7 +155,7 @@ def test_evaluate_prints_tables_and_writes_rows_and_a_report(
     rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
     keys = {"suite", "scenario", "goal", "metric", "mean", "std", "episodes", "falls", "paper"}
     assert all(keys <= row.keys() for row in rows)
-    assert len(rows) == 3 * 2 * 2  # scenarios, goals, distance and met
+    assert len(rows) == 3 * 2 * 3 + 2  # scenarios, goals, distance, height and met; motors of this suite and of all
     assert "<svg" in (tmp_path / "report" / "report.html").read_text()
 
 

@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from keystride.evaluation.episodes import NEVER, Controller, Rollout, Trace, World, run_episodes
-from keystride.evaluation.starts import exact_stance, noisy_stance
+from keystride.evaluation.initial_states import exact_stance, noisy_stance
 from keystride.keyframes.goals import Goals
 from keystride.physics.simulator import Randomization
 from keystride.policy.runtime import Policy
@@ -18,7 +18,7 @@ def test_a_standing_robot_meets_the_pose_that_it_stands_in(standing: Policy, sta
     rollout = run_episodes(standing, GO2, exact_stance(GO2, 2), standing_goals)
     assert rollout.falls == 0
     assert rollout.met.all()
-    assert (rollout.errors < [0.08, 3.0, 3.0, 1.0, 8.0]).all()  # it sags under its weight
+    assert (rollout.errors < [0.08, 3.0, 3.0, 1.0, 8.0, 0.05]).all()  # it sags under its weight
 
 
 def test_a_keyframe_elsewhere_is_missed_by_as_far_as_it_is(standing: Policy, standing_goals: Goals) -> None:

@@ -57,18 +57,30 @@ def test_posture_is_the_root_mean_square_over_the_joints() -> None:
 def test_what_a_keyframe_leaves_open_has_no_error() -> None:
     goals = full_goal()
     goals.presence[0, 0] = [True, False, False, True, False]
-    assert np.isnan(errors_of(goals, (1, 0, 0))).tolist() == [False, True, True, False, True]
+    assert np.isnan(errors_of(goals, (1, 0, 0))).tolist() == [False, True, True, False, True, False]
 
 
 def test_met_looks_at_every_component_there_is_and_at_no_other() -> None:
     nan = np.nan
     rows = np.array(
         [
-            [0.15, 10.0, 10.0, 15.0, 10.0],  # exactly at every threshold
-            [0.16, 0.0, 0.0, 0.0, 0.0],
-            [0.0, nan, nan, 15.1, nan],
-            [0.1, nan, nan, nan, nan],
-            [nan, nan, nan, nan, nan],  # asks for nothing
+            [0.15, 10.0, 10.0, 15.0, 10.0, 0.05],  # exactly at every threshold
+            [0.16, 0.0, 0.0, 0.0, 0.0, 0.0],
+            [0.0, nan, nan, 15.1, nan, nan],
+            [0.1, nan, nan, nan, nan, nan],
+            [nan, nan, nan, nan, nan, nan],  # asks for nothing
         ]
     )
     assert met(rows).tolist() == [True, False, False, True, False]
+
+
+def test_a_height_is_judged_on_its_own() -> None:
+    goals = full_goal()
+    goals.position[0, 0, 2] = 0.45
+    missed = errors_of(goals, (0.0, 0.0, 0.35))
+    assert missed[5] == pytest.approx(0.1)
+    assert missed[0] < 0.15
+    assert not met(missed)
+    assert met(errors_of(goals, (0.1, 0.0, 0.42)))
+    open_height = replace(goals, height=np.zeros((1, 1), dtype=bool))
+    assert np.isnan(errors_of(open_height, (0.0, 0.0, 0.35))[5])

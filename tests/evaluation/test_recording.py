@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.evaluation.recording import Recording, ghost_poses, play, summary
+from keystride.evaluation.recording import Recording, ghost_poses, play_script, summary
 from keystride.keyframes.script import Keyframe, Script
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
@@ -21,7 +21,7 @@ SCRIPT = Script(
 
 @pytest.fixture(scope="module")
 def recording(standing: Policy) -> Recording:
-    return play(standing, GO2, SCRIPT, title="script", policy="standing")
+    return play_script(standing, GO2, SCRIPT, title="script", policy="standing")
 
 
 def test_it_starts_in_the_stance_at_the_origin_and_faces_x(recording: Recording) -> None:
@@ -49,7 +49,7 @@ def test_the_summary_is_plain_json_with_the_errors_that_were_asked_for(recording
     assert [list(k["errors"]) for k in data["keyframes"]] == [
         ["posture_deg"],
         ["distance_m"],
-        ["distance_m", "yaw_deg"],
+        ["distance_m", "yaw_deg", "height_m"],
     ]
     assert [k["met"] for k in data["keyframes"]] == [True, False, False]
     assert data["met"] == 1

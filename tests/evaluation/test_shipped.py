@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from keystride.evaluation.libraries import Libraries
-from keystride.evaluation.recording import play
-from keystride.evaluation.rows import Row
+from keystride.evaluation.recording import play_script
+from keystride.evaluation.results import Row
 from keystride.evaluation.suites import Contender, Setting, anticipation, matching
 from keystride.keyframes.files import load_script
 from keystride.policy.bundle import FIGURES, SHIPPED, known
@@ -28,7 +28,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_it_performs_the_examples_without_a_fall(name: str, script: Path) -> None:
-    recording = play(Policy.load(name), GO2, load_script(script), title=script.stem, policy=name)
+    recording = play_script(Policy.load(name), GO2, load_script(script), title=script.stem, policy=name)
     assert recording.fell_at is None
 
 

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from keystride.evaluation.rows import Row
+from keystride.evaluation.results import Row
 from keystride.evaluation.tables import error_cell, suite_table
 
 DISTANCE = Row("matching", "walk", "1", "distance_m", 0.0513, 0.0101, 200, 3, paper=0.048, paper_std=0.011)
@@ -16,6 +16,8 @@ def test_a_cell_stands_over_the_papers_and_says_whether_it_is_better() -> None:
     assert error_cell(YAW).better is True
     assert error_cell(MET).ours == "98%"
     assert error_cell(replace(DISTANCE, paper=None)).better is None
+    alike = error_cell(replace(DISTANCE, paper=None, paper_std=None, analogous=0.048, analogous_std=0.011))
+    assert (alike.paper, alike.better) == ("analogous: 0.048 ± 0.011", None)
 
 
 def test_a_line_a_scenario_and_goal_a_column_a_metric() -> None:

@@ -57,9 +57,8 @@ def main(out: Path) -> None:
     mine = share(rollout, slice(parallel.rank() * each, (parallel.rank() + 1) * each))
     # One whole-batch step an epoch: the halves then hold the same samples as the whole, in whatever order.
     ppo = Ppo(PpoConfig(groups=groups, epochs=3, minibatches=1, learning_rate=1e-3), actor, critics, torch.Generator())
-    report = ppo.update(mine)
+    kl = ppo.update(mine)["kl"]  # over both
     actor.normalizer.update(*parallel.moments(mine.observations.state))
-    kl = float(parallel.total(torch.tensor(report["kl"])) / parallel.size())
     if parallel.rank() == 0:
         # Functions, not weights: the keys' bias has no effect and no gradient, and Adam makes rounding noise of that.
         with torch.no_grad():

@@ -34,6 +34,7 @@ class Step:
     terminated: Tensor
     truncated: Tensor
     transition: None = None
+    shown: None = None
 
 
 class PointMass:
@@ -89,6 +90,12 @@ class PointMass:
 
     def progress(self, steps: int, means: dict[str, float]) -> dict[str, float]:
         return {}
+
+    def curriculum(self) -> dict[str, Any]:
+        return {}
+
+    def set_curriculum(self, saved: dict[str, Any]) -> None:
+        pass
 
     def snapshot(self) -> dict[str, Any]:
         names = ("position", "velocity", "target", "due", "now")

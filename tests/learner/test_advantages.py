@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from keystride.learner.advantages import gae, mixed
+from keystride.learner.advantages import gae, mix_advantages, without_effect
 
 
 def column(*values: float) -> torch.Tensor:
@@ -46,9 +46,9 @@ def test_groups_do_not_mix():
 def test_scaling_a_group_changes_nothing_when_standardised_on_its_own():
     torch.manual_seed(0)
     advantages, weights = torch.randn(500, 2), torch.tensor([0.5, 0.5])
-    scaled = advantages * torch.tensor([1.0, 1000.0])
-    one = mixed(advantages, advantages.mean(0), advantages.std(0), weights)
-    two = mixed(scaled, scaled.mean(0), scaled.std(0), weights)
+    scaled, every = advantages * torch.tensor([1.0, 1000.0]), torch.ones(500, 2).bool()
+    one = mix_advantages(advantages, every, advantages.mean(0), advantages.std(0), weights)
+    two = mix_advantages(scaled, every, scaled.mean(0), scaled.std(0), weights)
     assert torch.allclose(one, two, atol=1e-5)
 
 
@@ -57,5 +57,34 @@ def test_scaling_a_reward_does_change_the_single_critics_sum():
     goal, style = torch.randn(500), torch.randn(500)
     weights = torch.ones(1)
     sums = [(goal + scale * style)[:, None] for scale in (1.0, 1000.0)]
-    one, two = (mixed(s, s.mean(0), s.std(0), weights) for s in sums)
+    one, two = (mix_advantages(s, torch.ones_like(s).bool(), s.mean(0), s.std(0), weights) for s in sums)
     assert torch.corrcoef(torch.stack([one, two]))[0, 1] < 0.8
+
+
+def test_each_group_has_its_own_lambda():
+    torch.manual_seed(0)
+    rewards, values, behind = torch.randn(3, 4, 2, 2)
+    none = torch.zeros(4, 2).bool()
+    both = gae(rewards, values, behind, none, none, 0.9, torch.tensor([0.5, 0.99]))
+    for group, lam in enumerate((0.5, 0.99)):
+        one = slice(group, group + 1)
+        alone = gae(rewards[..., one], values[..., one], behind[..., one], none, none, 0.9, lam)
+        assert torch.equal(both[..., one], alone)
+
+
+def test_a_step_without_a_reward_is_neither_good_nor_bad():
+    """By hand: gamma 0.5, lambda 1, values 2 and 4, the first step has no reward, the second 3 and ends the episode."""
+    rewards = torch.tensor([[[torch.nan]], [[3.0]]])
+    values, behind = torch.tensor([[[2.0]], [[4.0]]]), torch.tensor([[[4.0]], [[9.0]]])
+    ends = torch.tensor([[False], [True]])
+    filled = without_effect(rewards, values, behind, ends, 0.5)
+    assert filled.flatten().tolist() == [0.0, 3.0]  # 2 - 0.5 * 4, so that nothing is left over
+    advantages = gae(filled, values, behind, ends, ends, 0.5, 1.0)
+    assert advantages.flatten().tolist() == [-0.5, -1.0]
+
+
+def test_a_group_that_does_not_apply_adds_nothing():
+    advantages = torch.tensor([[1.0, 5.0], [3.0, 7.0]])
+    applies = torch.tensor([[True, True], [True, False]])
+    mixed = mix_advantages(advantages, applies, torch.tensor([2.0, 5.0]), torch.ones(2), torch.tensor([1.0, 10.0]))
+    assert torch.allclose(mixed, torch.tensor([-1.0, 1.0]))

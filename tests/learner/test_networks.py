@@ -40,7 +40,7 @@ def test_the_preset_knows_the_column_that_holds_the_time():
     seen = goal_observation(
         goals, np.array([[0.5, 1.5]]), np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]]), np.zeros((1, 12))
     )
-    assert seen[0, :, CPU.network.next_by].tolist() == [0.5, 1.5]
+    assert seen[0, :, CPU.network.next_goal_time_column].tolist() == [0.5, 1.5]
 
 
 def samples(count: int = 64, slots: int = 5) -> Observations:
@@ -128,11 +128,16 @@ def test_the_papers_sizes():
     assert torch.allclose(made.std, torch.ones(12))
 
 
-def test_the_deviation_never_reaches_zero():
+def test_a_deviation_at_its_bound_comes_back_as_fast_as_it_left():
+    """The parameter itself is bounded: it cannot drift where its gradient has no effect any more."""
     made = Actor(CPU.network, 46, 24, 12)
     with torch.no_grad():
-        made.log_spare_std.fill_(-1e6)
-    assert (made.std >= CPU.network.std_floor[0]).all()
+        made.log_std.fill_(-100.0)
+    made.clamp_std(0.2, 0.6)
+    assert torch.allclose(made.std, torch.full((12,), 0.2))
+    made.std.sum().backward()
+    assert made.log_std.grad is not None
+    assert (made.log_std.grad > 0.1).all()
 
 
 def test_running_moments_are_those_of_all_batches_together():
@@ -144,3 +149,11 @@ def test_running_moments_are_those_of_all_batches_together():
     everything = torch.cat(batches)
     assert torch.allclose(made.mean, everything.mean(0), atol=1e-5)
     assert torch.allclose(made.variance, everything.var(0, unbiased=False), atol=1e-4)
+
+
+def test_columns_that_a_batch_says_nothing_about_stay_as_they_are():
+    made = Normalizer(2)
+    made.update(torch.tensor([10.0, 10.0]).double(), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+    made.update(torch.tensor([10.0, 0.0]).double(), torch.tensor([3.0, 99.0]), torch.tensor([3.0, 99.0]))
+    assert made.mean.tolist() == [2.0, 2.0]
+    assert made.variance[1] == 4.0

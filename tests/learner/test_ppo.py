@@ -7,7 +7,7 @@ import torch
 from point_mass import PointMass
 
 from keystride.learner.advantages import gae
-from keystride.learner.config import NetworkConfig, PpoConfig, RewardGroup
+from keystride.learner.config import ExplorationConfig, NetworkConfig, PpoConfig, RewardGroup
 from keystride.learner.networks import Actor, Critics
 from keystride.learner.ppo import Ppo, Symmetry, group_rewards, mirrored
 from keystride.learner.rollout import Rollout, collect, log_probability, tensors
@@ -100,7 +100,7 @@ def test_an_update_that_is_not_finite_is_left_out():
     ppo = learner(GOAL, EASE)
     experience = rollout(ppo)
     weights = [p.detach().clone() for p in ppo.actor.parameters()]
-    ppo.update(scaled(experience, "goal", float("nan")))
+    ppo.update(scaled(experience, "goal", float("inf")))
     assert ppo.skipped == ppo.config.epochs * ppo.config.minibatches
     assert all(torch.equal(a, b) for a, b in zip(weights, ppo.actor.parameters(), strict=True))
 
@@ -116,21 +116,122 @@ def test_an_update_moves_towards_better_actions():
     assert (gain * samples.advantage).mean() > 0
 
 
-def test_mirrored_samples_are_judged_like_the_originals():
-    """The plane's mirror: y changes sign. Flipping all samples twice gives them back."""
-    flip_y = torch.arange(2), torch.tensor([1.0, -1.0])
-    sides = Symmetry(flip_y, (torch.arange(3), torch.tensor([1.0, -1.0, 1.0])), flip_y)
-    ppo = learner_with(sides)
-    samples, _ = ppo.prepare(rollout(ppo))
-    everything = torch.ones(len(samples.advantage), dtype=torch.bool)
-    rows = torch.arange(len(everything))
-    once, straight = ppo._flipped(samples[rows], everything)
-    twice, _ = ppo._flipped(once[rows], everything)
-    assert not straight.any()
-    assert torch.equal(once.action, mirrored(samples.action, flip_y))
-    assert torch.equal(twice.observations.goals, samples.observations.goals)
+FLIP_Y = torch.arange(2), torch.tensor([1.0, -1.0])
+SIDES = Symmetry(
+    FLIP_Y, (torch.arange(3), torch.tensor([1.0, -1.0, 1.0])), FLIP_Y
+)  # the plane's mirror: y changes sign
 
 
 def learner_with(sides: Symmetry) -> Ppo:
     made = learner(GOAL)
     return Ppo(replace(made.config, symmetry=True), made.actor, made.critics, made.generator, sides)
+
+
+def test_mirroring_a_sample_twice_gives_it_back():
+    ppo = learner_with(SIDES)
+    samples, _ = ppo.prepare(rollout(ppo))
+    once = ppo._mirror(samples, SIDES)
+    twice = ppo._mirror(once, SIDES)
+    assert torch.equal(once.action, mirrored(samples.action, FLIP_Y))
+    assert torch.equal(once.advantage, samples.advantage)
+    assert torch.equal(twice.observations.goals, samples.observations.goals)
+    assert torch.allclose(twice.log_prob, samples.log_prob, atol=1e-5)
+
+
+def test_before_the_first_step_no_mirrored_sample_is_clipped():
+    """Ratios of mirrored samples are taken against what the acting policy thinks of them, so they all begin at one."""
+    ppo = learner_with(SIDES)
+    samples, _ = ppo.prepare(rollout(ppo))
+    flipped = ppo._mirror(samples, SIDES)
+    with torch.no_grad():
+        gain, report = ppo._gain(flipped, ppo.actor.act(flipped.observations))
+    assert report["clipped"] == 0.0
+    assert gain == pytest.approx(float((flipped.weight * flipped.advantage).mean()), abs=1e-5)
+
+
+def test_a_mirrored_sample_weighs_as_much_as_it_is_likely():
+    ppo = learner_with(SIDES)
+    with torch.no_grad():  # an asymmetric policy: it pushes towards y
+        ppo.actor.network.head.bias[1] = 0.8
+    samples, _ = ppo.prepare(rollout(ppo))
+    flipped = ppo._mirror(samples, SIDES)
+    likely = (flipped.log_prob - samples.log_prob).exp()
+    assert torch.allclose(flipped.weight, likely.clamp(max=2.0))
+    assert flipped.weight.mean() < 0.8
+
+
+def test_every_sample_is_shown_once_as_it_is_and_once_mirrored():
+    ppo = learner_with(SIDES)
+    ppo = Ppo(replace(ppo.config, epochs=2, minibatches=4), ppo.actor, ppo.critics, ppo.generator, SIDES)
+    visible = torch.ones(2 * 100, 1).bool()
+    rows = torch.cat([part for part, _ in ppo._minibatches(visible, 100)])
+    assert sorted(rows.tolist()) == list(range(200))
+    assert 20 < (rows[:100] < 100).sum() < 80
+
+
+def test_the_learning_rate_adapts_once_an_update_to_the_divergence_after_it():
+    """Were it adapted before each step, the first of them, with no divergence yet, would always raise it."""
+    ppo = learner(GOAL, learning_rate=1e-3, target_kl=1e-9, learning_rate_range=(1e-6, 1.0))
+    report = ppo.update(rollout(ppo))
+    assert report["kl"] > 1e-8
+    assert ppo.learning_rate == pytest.approx(1e-3 / 1.5)
+    assert ppo.actor_optimizer.param_groups[1]["lr"] == ppo.config.exploration.learning_rate
+
+
+def test_the_deviation_stays_within_its_bounds():
+    ppo = learner(GOAL, entropy=100.0, exploration=ExplorationConfig(std_range=(0.3, 0.52), learning_rate=0.1))
+    ppo.update(rollout(ppo))
+    assert torch.allclose(ppo.actor.std, torch.full((2,), 0.52))
+
+
+def test_imitation_moves_the_mean_towards_what_is_shown():
+    ppo = learner(GOAL, learning_rate=1e-3, clone=10.0, entropy=0.0)
+    experience = rollout(ppo)
+    shown = torch.full_like(experience.action, float("nan"))
+    shown[::2] = 1.0
+    before = (ppo.actor.act(experience.observations) - 1.0).abs().mean()
+    report = ppo.update(replace(experience, shown=shown))
+    after = (ppo.actor.act(experience.observations) - 1.0).abs().mean()
+    assert after < before
+    assert report["clone/share"] == pytest.approx(0.5)
+
+
+def test_a_reward_that_does_not_apply_leaves_its_critic_alone():
+    ppo = silent(learner(GOAL, EASE))
+    experience = rollout(ppo)
+    nothing = torch.full_like(experience.rewards["ease"], float("nan"))
+    samples, _ = ppo.prepare(replace(experience, rewards={**experience.rewards, "ease": nothing}))
+    alone, _ = silent(learner(replace(GOAL))).prepare(experience)
+    assert samples.returns[:, 1].isnan().all()
+    assert torch.allclose(samples.advantage, alone.advantage, atol=1e-5)
+
+
+class Recorded(PointMass):
+    """Keeps the actions it was given."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(count)
+        self.actions: list[torch.Tensor] = []
+
+    def step(self, action):
+        self.actions.append(torch.as_tensor(action))
+        return super().step(action)
+
+
+def test_correlated_noise_has_the_correlation_and_the_probabilities_it_should_have():
+    """Away from the mean by AR(1) noise; what the policy drew is white, with the policy's own deviation."""
+    ppo = learner(GOAL)
+    environment = Recorded(512)
+    start = tensors(environment.observe(), torch.device("cpu"))
+    seen = collect(environment, ppo.actor, start, 40, torch.Generator().manual_seed(1), correlation=0.8)
+    mean, drawn = (values.unflatten(0, (40, -1)) for values in (seen.mean, seen.action))
+    noise = torch.stack(environment.actions) - mean  # (T, E, A)
+    late = noise[20:-1].flatten(), noise[21:].flatten()
+    assert torch.corrcoef(torch.stack(late))[0, 1] == pytest.approx(0.8, abs=0.02)
+    assert noise[20:].std() == pytest.approx(0.5 / 0.6, rel=0.03)
+    own = drawn - mean
+    assert own.std() == pytest.approx(0.5, rel=0.02)
+    assert torch.corrcoef(torch.stack([own[:-1].flatten(), own[1:].flatten()]))[0, 1].abs() < 0.02
+    assert torch.allclose(seen.noise, noise[-1])
+    expected = log_probability(seen.action, seen.mean, ppo.actor.std)
+    assert torch.equal(seen.log_prob, expected)

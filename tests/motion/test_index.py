@@ -60,5 +60,5 @@ def test_what_is_not_a_library_is_refused(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match=r"no index\.json"):
         read_index(tmp_path)
     (tmp_path / "index.json").write_text('{"version": 7}')
-    with pytest.raises(ValueError, match="version 7"):
+    with pytest.raises(ValueError, match="version: input should be 1, found 7"):
         read_index(tmp_path)

@@ -8,13 +8,14 @@ import pytest
 
 from keystride.motion.clip import mirror
 from keystride.motion.contacts import feet_in_world
-from keystride.motion.flights import GRAVITY
 from keystride.motion.importers.amp import COLUMNS, read_amp, toe_error
-from keystride.motion.importers.json_file import frame_table, read_json
+from keystride.motion.importers.catalogue import ImportOptions
+from keystride.motion.importers.importing import Imported, find_files, import_files, median_residual
+from keystride.motion.importers.json_file import frame_table, read_motion
 from keystride.motion.importers.poses import LEGS
 from keystride.motion.importers.relatives import A1
-from keystride.motion.importing import Imported, ImportOptions, find_files, import_files, median_residual
 from keystride.motion.quality import Targets, figures, pool
+from keystride.motion.retargeting.flights import GRAVITY
 from keystride.robot.go2 import GO2
 
 DATA = os.environ.get("KEYSTRIDE_DATA")
@@ -83,7 +84,7 @@ def test_the_unseen_set_imports_well():
 
 def test_the_toe_columns_of_the_a1_are_where_its_feet_are():
     for path in sorted((FOLDER / "amp_a1").glob("*.txt")):
-        assert toe_error(frame_table(read_json(path), COLUMNS), LEGS, A1) < 1e-4
+        assert toe_error(frame_table(read_motion(path), COLUMNS), LEGS, A1) < 1e-4
     (take,) = read_amp(FOLDER / "amp_a1" / "right_turn1.txt", "turn", GO2)
     assert np.abs(take.clip.base_angular_velocity).max() < 6.0  # the file's own column holds a spike
     assert feet_in_world(take.clip, GO2)[..., 2].min() > GO2.foot_radius - 1e-9

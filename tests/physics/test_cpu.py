@@ -1,14 +1,15 @@
 """Laws of the batched simulator."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import Randomization, State, standing_start
+from keystride.physics.cpu import CpuSimulator, training_model
+from keystride.physics.simulator import ROBOT, Randomization, State, standing_start
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
+from keystride.robot.model import STIFFNESS
 
 HEIGHT = float(standing_height(GO2, GO2.stance))
 CALM = Randomization(
@@ -68,8 +69,8 @@ def test_variations_lie_in_the_papers_ranges():
     )
     assert 0.25 <= friction[..., 0].min() < 0.3
     assert 1.7 < friction[..., 0].max() <= 1.75
-    assert 0.9 * GO2.stiffness <= gain[..., 0].min()
-    assert gain[..., 0].max() <= 1.1 * GO2.stiffness
+    assert 0.9 * GO2.stiffness <= gain[..., STIFFNESS].min()
+    assert gain[..., STIFFNESS].max() <= 1.1 * GO2.stiffness
     assert set(np.ceil(np.unique(delay) / 0.005).astype(int)) == set(range(7))
 
 
@@ -159,3 +160,55 @@ def test_the_feet_of_a_standing_robot_carry_its_weight_and_those_of_a_flying_one
 
 def _rest(start):
     return start.angular_velocity, start.joint_angles, start.joint_velocities
+
+
+def test_friction_is_set_on_ground_and_feet_alone():
+    physics = CpuSimulator(GO2, 2)
+    own = training_model(GO2).geom_friction[:, 0]
+    physics.set_friction(0.3)
+    now = physics._batch.expand("geom_friction")[..., 0]
+    assert (own[0], now[0, 0]) == (0.8, 0.3)
+    np.testing.assert_array_equal(now == 0.3, np.tile(own == own[0], (2, 1)))
+    np.testing.assert_array_equal(now[now != 0.3], np.tile(own[own != own[0]], 2))
+    assert (own == own[0]).sum() == 1 + len(GO2.legs)
+
+
+def test_pushes_come_at_their_interval_whatever_resets_happen():
+    """An episode is shorter than the wait: were it drawn again at every reset, hardly any robot would be pushed."""
+    ranges = replace(CALM, push_speed=(1.0, 1.0), push_interval=(150, 400))
+    robots = simulator(64, randomization=ranges)
+    start = standing_start(64, float(standing_height(GO2, GO2.stance)), GO2.stance)
+    pushed = np.zeros(64, dtype=bool)
+    for step in range(400):
+        if step % 100 == 0:
+            robots.reset(np.arange(64), start)
+        state = robots.advance(np.tile(GO2.stance, (64, 1)))
+        pushed |= np.linalg.norm(state.linear_velocity[:, :2], axis=1) > 0.4
+    assert pushed.all()
+
+
+def test_payload_place_and_strength_lie_in_their_ranges():
+    robots = simulator(400, randomization=ROBOT)
+    varied = robots.snapshot()
+    base = robots._model.body(GO2.base_body).id
+    payload = np.asarray(varied["varied.body_mass"])[:, base] - robots._model.body_mass[base]
+    place = np.asarray(varied["varied.body_ipos"])[:, base] - robots._model.body_ipos[base]
+    strength = np.asarray(varied["varied.actuator_forcerange"])[..., 1] / GO2.torque_limit
+    assert -1.0 <= payload.min() < -0.9
+    assert 2.9 < payload.max() <= 3.0
+    assert 0.045 < np.abs(place).max() <= 0.05
+    assert 0.8 <= strength.min() < 0.82
+    assert 1.08 < strength.max() <= 1.1
+
+
+def test_a_heavier_robot_presses_harder_on_the_ground():
+    calm = replace(CALM, payload=(3.0, 3.0))
+    start = standing_start(4, float(standing_height(GO2, GO2.stance)), GO2.stance)
+    forces = []
+    for randomization in (CALM, calm):
+        robots = simulator(randomization=randomization)
+        robots.reset(np.arange(4), start)
+        for _ in range(150):
+            state = robots.advance(np.tile(GO2.stance, (4, 1)))
+        forces.append(state.contact.sum(axis=1).mean())
+    assert forces[1] - forces[0] == pytest.approx(3.0 * 9.81, rel=0.02)

@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from keystride.commands.run_folder import RunFolder
-from keystride.commands.train import Train
-from keystride.commands.training import make_trainer
 from keystride.learner.config import CPU, DiscriminatorConfig, NetworkConfig
 from keystride.learner.trainer import Trainer
 from keystride.motion.clip import make_clip
@@ -20,10 +17,13 @@ from keystride.policy.trained import Trained, load_trained
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 from keystride.task.config import KeyframeRanges, TaskConfig
+from keystride.training.build import make_trainer
+from keystride.training.config import EvaluationConfig, TrainingConfig, resolved_stages, write_config
+from keystride.training.run_folder import RunFolder
 
 NETWORK = NetworkConfig(width=16, heads=2, feedforward=32, mlp=(32, 16), state_to_mlp=True, critics="shared")
 LEARNER = replace(CPU, environments=4, network=NETWORK, discriminator=DiscriminatorConfig(hidden=(8,), replay=64))
-TASK = TaskConfig(reference_start=0.0, ranges=KeyframeRanges(interval_steps=(10, 12), count=(5, 5)))
+TASK = TaskConfig(goals="any", reference_start=0.0, ranges=KeyframeRanges(interval_steps=(10, 12), count=(5, 5)))
 
 
 @pytest.fixture(scope="session")
@@ -36,15 +36,16 @@ def library() -> Library:
 
 
 @pytest.fixture(scope="session")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Train:
+def config(tmp_path_factory: pytest.TempPathFactory) -> TrainingConfig:
+    evaluation = EvaluationConfig(robots=2, control_steps=20, export=False)
     runs = tmp_path_factory.mktemp("runs")
-    return Train(goals="any", name="tiny", runs=runs, learner=LEARNER, task=TASK).resolved()
+    return TrainingConfig(name="tiny", runs=runs, evaluation=evaluation, learner=LEARNER, task=TASK)
 
 
 @pytest.fixture(scope="session")
-def trainer(command: Train, library: Library) -> Trainer:
+def trainer(config: TrainingConfig, library: Library) -> Trainer:
     """With weights, normalisers and returns that are far from those at the start."""
-    trainer = make_trainer(command, library)
+    trainer = make_trainer(config, library)
     generator = torch.Generator().manual_seed(3)
 
     def drawn(values: torch.Tensor) -> torch.Tensor:
@@ -62,12 +63,13 @@ def trainer(command: Train, library: Library) -> Trainer:
 
 
 @pytest.fixture(scope="session")
-def run_folder(command: Train, trainer: Trainer) -> Path:
-    run = RunFolder(command, trainer, dict)
-    run.begin()
+def run_folder(config: TrainingConfig, trainer: Trainer, library: Library) -> Path:
+    write_config(config, config.folder)
+    run = RunFolder(config)
+    run.begin(trainer, resolved_stages(config)[0], library)
     run.note({"reward/goal": 0.5})
-    run.keep()
-    run.end()
+    run.save()
+    run.close()
     return run.folder
 
 

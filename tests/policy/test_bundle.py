@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from keystride.policy.bundle import POLICY, find, home, is_bundle, known, onnx_file, run_checkpoint
+from keystride.policy.loading import open_policy, policy_content
 from keystride.policy.metadata import PolicyError
-from keystride.policy.opening import open_policy, policy_content
 from keystride.policy.packing import check_bundle
 from keystride.policy.weights import Weights, fingerprint, load_weights, save_weights
 

@@ -35,7 +35,7 @@ def test_many_rows_become_means_and_evaluations_all_stay(tmp_path: Path) -> None
     found = curve(tmp_path, rows)
     assert found["training"]["steps"] == list(range(2, 401, 2))
     assert found["training"]["reward/goal"] == [0.5] * 200
-    assert found["evaluation"] == {"steps": [7], "dataset/position": [0.25]}
+    assert found["evaluation"] == {"steps": [7], "minutes": [0.0], "dataset/position": [0.25]}
 
 
 def test_a_figure_that_is_missing_for_a_while_is_null(tmp_path: Path) -> None:
@@ -44,4 +44,9 @@ def test_a_figure_that_is_missing_for_a_while_is_null(tmp_path: Path) -> None:
 
 
 def test_a_run_without_rows_has_an_empty_curve(tmp_path: Path) -> None:
-    assert curve(tmp_path, []) == {"steps": 0, "hours": 0.0, "training": {"steps": []}, "evaluation": {"steps": []}}
+    assert curve(tmp_path, []) == {
+        "steps": 0,
+        "hours": 0.0,
+        "training": {"steps": []},
+        "evaluation": {"steps": [], "minutes": []},
+    }

@@ -3,7 +3,8 @@ import torch
 
 from keystride.learner.config import NetworkConfig
 from keystride.learner.networks import Actor, Critics, Observations, by_length, packed
-from keystride.policy.graph import BITS, INPUTS, CriticGraph, PolicyGraph, Sight
+from keystride.policy.graph import CriticGraph, PolicyGraph, Sight
+from keystride.policy.interface import BITS, INPUTS
 from keystride.robot.go2 import GO2
 from keystride.task.observations import STATE_SIZE
 

@@ -4,7 +4,7 @@ import pytest
 
 from keystride import __version__
 from keystride.keyframes.goals import COMPONENTS
-from keystride.policy.graph import INPUTS
+from keystride.policy.interface import INPUTS
 from keystride.policy.metadata import MARK, ZEROS, PolicyError, checksum, from_strings, sealed
 from keystride.policy.runtime import Policy
 from keystride.policy.trained import Trained

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from keystride.policy.bundle import CARD, CONFIG, CRITIC, CURVE, FIGURES, POLICY, WEIGHTS
+from keystride.errors import FileError
+from keystride.policy.bundle import CARD, CONFIG, CRITIC, CURVE, FIGURES, POLICY, WEIGHTS, run_checkpoint
 from keystride.policy.metadata import PolicyError
 from keystride.policy.packing import check_bundle, pack
 from keystride.policy.trained import load_trained
@@ -33,6 +35,19 @@ def test_a_bundle_holds_everything_and_is_whole(bundle: Path, run_folder: Path) 
     assert (bundle / CONFIG).read_bytes() == (run_folder / CONFIG).read_bytes()
     assert json.loads((bundle / CURVE).read_text())["training"]["reward/goal"] == [0.5]
     check_bundle(bundle)
+
+
+def test_a_policy_has_the_settings_of_the_stage_it_was_saved_in(run_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "staged"
+    shutil.copytree(run_folder, run)
+    recipe = yaml.safe_load((run / CONFIG).read_text())
+    recipe["task"]["goals"] = "position"
+    recipe["stages"] = [{"name": "all", "until": 200_000, "overrides": {"task": {"goals": "any"}}}]
+    (run / CONFIG).write_text(yaml.safe_dump(recipe))
+    assert load_trained(run).goals == "any"
+    pack(run, tmp_path / "bundles" / "staged")
+    assert load_trained(tmp_path / "bundles" / "staged").goals == "any"
+    assert yaml.safe_load((tmp_path / "bundles" / "staged" / CONFIG).read_text())["recipe"] == recipe
 
 
 def test_a_bundle_can_be_loaded_and_exported_like_its_run(bundle: Path, run_folder: Path) -> None:
@@ -74,15 +89,17 @@ def test_figures_of_another_kind_leave_the_bundle_as_it_is(copy: Path) -> None:
     figures = copy.parent / "figures.json"
     for text in ("{", "3", '{"rows": 3}', '{"rows": [{"suite": "matching"}]}', '{"mean": 1}'):
         figures.write_text(text)
-        refuse(copy, copy, PolicyError, "does not hold the rows", figures=figures)
+        refuse(copy, copy, FileError, r"figures\.json: ", figures=figures)
 
 
 def test_weights_that_do_not_fit_leave_no_trace(run_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "runs" / "other"
     shutil.copytree(run_folder, run)
-    settings = (run / CONFIG).read_text()
-    (run / CONFIG).write_text(settings.replace("width: 16", "width: 24"))
-    assert (run / CONFIG).read_text() != settings
+    checkpoint = run_checkpoint(run)
+    assert checkpoint is not None
+    saved = (checkpoint / "learner.json").read_text()
+    (checkpoint / "learner.json").write_text(saved.replace('"width": 16', '"width": 24'))
+    assert (checkpoint / "learner.json").read_text() != saved
     (tmp_path / "bundles").mkdir()
     refuse(run, tmp_path / "bundles" / "new", PolicyError, "do not belong together")
 

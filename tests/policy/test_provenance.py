@@ -38,7 +38,14 @@ def test_a_library_out_of_reach_leaves_the_licence_unknown() -> None:
 
 
 def test_settings_of_something_else_are_refused(tmp_path: Path) -> None:
-    for text, reason in (("a: [", "no YAML file"), ("a: 1", "not the configuration"), ("- 1", "not the configuration")):
+    deep = "learner: " + "{a: " * 5000 + "}" * 5000
+    for text, reason in (
+        ("a: [", "config.yaml:2: is not YAML"),
+        ("a: 1", "config.yaml:1: learner: field required"),
+        ("- 1", r"input should be .*, found \[1\]"),
+        (deep, "nested more than"),
+        ("a: &x [1]\nb: *x", "alias"),
+    ):
         (tmp_path / CONFIG).write_text(text)
         with pytest.raises(PolicyError, match=reason):
             read_settings(tmp_path)

@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 import torch
 
-from keystride.commands.errors import UserError
-from keystride.commands.run_folder import RunFolder
-from keystride.commands.train import Train
-from keystride.commands.training import make_trainer
+from keystride.errors import UserError
 from keystride.learner.trainer import Trainer
 from keystride.motion.library import Library
 from keystride.policy.bundle import POLICY, WEIGHTS, run_checkpoint
 from keystride.policy.metadata import PolicyError
 from keystride.policy.weights import Weights, fingerprint, load_weights, save_weights
+from keystride.training.build import make_trainer
+from keystride.training.config import TrainingConfig, resolved_stages, write_config
+from keystride.training.run_folder import RunFolder
 
 
 def test_run_checkpoint_and_bundle_hold_the_same_weights(run_folder: Path, bundle: Path) -> None:
@@ -25,29 +25,35 @@ def test_run_checkpoint_and_bundle_hold_the_same_weights(run_folder: Path, bundl
         assert all(fingerprint(tree[part]) == fingerprint(trees[0][part]) for part in tree)
 
 
-def begin(command: Train, library: Library, start_from: Path, runs: Path) -> Trainer:
-    command = replace(command, start_from=start_from, runs=runs)
-    trainer = make_trainer(command, library)
-    run = RunFolder(command, trainer, dict)
-    run.begin()
-    run.end()
+def begin(config: TrainingConfig, library: Library, start_from: Path, runs: Path) -> Trainer:
+    config = replace(config, start_from=start_from, runs=runs)
+    write_config(config, config.folder)
+    trainer = make_trainer(config, library)
+    run = RunFolder(config)
+    run.begin(trainer, resolved_stages(config)[0], library)
+    run.close()
     return trainer
 
 
 def test_training_starts_from_a_bundle(
-    bundle: Path, trainer: Trainer, command: Train, library: Library, tmp_path: Path
+    bundle: Path, trainer: Trainer, config: TrainingConfig, library: Library, tmp_path: Path
 ) -> None:
-    fresh = begin(command, library, bundle, tmp_path)
-    for name in ("actor", "critics", "discriminator"):
-        pairs = zip(getattr(trainer, name).state_dict().items(), getattr(fresh, name).state_dict().items(), strict=True)
-        assert all(a == b and torch.equal(x, y) for (a, x), (b, y) in pairs)
+    fresh = begin(config, library, bundle, tmp_path)
+    for network in ("actor", "critics", "discriminator"):
+        old, new = (getattr(made, network).state_dict() for made in (trainer, fresh))
+        assert all(torch.equal(old[name], new[name]) for name in new if name != "log_std")
+    low, high = config.learner.ppo.exploration.std_range
+    initial = min(max(config.learner.network.initial_std, low), high)
+    assert torch.allclose(fresh.actor.std, torch.tensor(initial))  # how far a new run explores is its own affair
     assert fresh.steps == 0
 
 
-def test_a_bundle_of_other_sizes_is_no_start(bundle: Path, command: Train, library: Library, tmp_path: Path) -> None:
-    wider = replace(command.learner, network=replace(command.learner.network, width=24))
+def test_a_bundle_of_other_sizes_is_no_start(
+    bundle: Path, config: TrainingConfig, library: Library, tmp_path: Path
+) -> None:
+    wider = replace(config.learner, network=replace(config.learner.network, width=24))
     with pytest.raises(UserError, match="are of other sizes than those of this run"):
-        begin(replace(command, learner=wider), library, bundle, tmp_path)
+        begin(replace(config, learner=wider), library, bundle, tmp_path)
 
 
 def test_weights_come_back_from_their_file(tmp_path: Path) -> None:
@@ -73,7 +79,7 @@ def test_what_holds_no_weights_is_refused(bundle: Path, tmp_path: Path) -> None:
         load_weights(bundle / POLICY)
     (tmp_path / POLICY).touch()
     (tmp_path / WEIGHTS).write_bytes(b"\xff" * 100)
-    with pytest.raises(PolicyError, match="no weights that can be read"):
+    with pytest.raises(PolicyError, match="not a safetensors file"):
         load_weights(tmp_path)
     save_weights(Weights({"a": np.ones(2)}, {}, {}), tmp_path / WEIGHTS)
     with pytest.raises(PolicyError, match="lacks the actor's or the critics'"):

@@ -1,4 +1,5 @@
 import numpy as np
+import PIL.Image
 import pytest
 
 from keystride.robot.go2 import GO2
@@ -28,8 +29,7 @@ def test_the_robot_is_seen_symmetric_from_the_front(picture: np.ndarray):
 
 
 def test_png_holds_the_picture(tmp_path, picture: np.ndarray):
-    image = pytest.importorskip("PIL.Image", reason="needs pillow to read PNG")
     path = tmp_path / "robot.png"
     write_png(path, picture)
-    assert np.array_equal(np.asarray(image.open(path)), picture)
+    assert np.array_equal(np.asarray(PIL.Image.open(path)), picture)
     assert [file.name for file in tmp_path.iterdir()] == ["robot.png"]

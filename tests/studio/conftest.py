@@ -2,19 +2,24 @@
 
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from keystride.studio.browser import find_browser, launched
+from keystride.benchmarks.browser import find_browser, launched
+from keystride.studio.playback.controllers import STAND_STILL
 
 WINDOW = {"width": 900, "height": 600}
-PATIENCE = 120_000  # ms: it draws in software, maybe on a busy machine
+COARSE = 0.12  # pixels per pixel of the layout: the scene is drawn in software
+PATIENCE = int(os.environ.get("KEYSTRIDE_PATIENCE", "600")) * 1000  # ms: the machine may be busy
 
 SCRIPT = """version: 1
 keyframes:
@@ -26,85 +31,126 @@ keyframes:
 """
 
 
-@dataclass(frozen=True)
-class Served:
-    url: str
-    folder: Path
-    log: Path
+class Server:
+    """`keystride studio` in a process, with a folder of scripts; it can be ended and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.log = folder, folder / "server.log"
+        self.script = folder / "start.yaml"
+        self.script.write_text(SCRIPT)
+        self.url, self.port = "", 0
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "keystride", "studio", str(self.script), "--headless"]
+        with self.log.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [*command, "--port", str(self.port), "--policy", STAND_STILL],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+        assert self.process.stdout is not None
+        greeting = self.process.stdout.readline().decode()
+        address = re.search(r"http://\S+", greeting)
+        assert address, greeting + self.log.read_text()
+        self.url = address.group()  # with the token of this launch
+        self.port = int(re.search(r":(\d+)", self.url.removeprefix("http:")).group(1))  # type: ignore[union-attr]
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=600)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def check(self) -> None:
+        assert self.process.poll() is None, "the server ended by itself"
+        log = self.log.read_text().replace(
+            "opening handshake failed\nTraceback", ""
+        )  # a browser that gave up connecting
+        assert "Traceback" not in log
+        assert "has no attribute" not in log
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Whatever the tests of a module do, the server's log holds no traceback."""
-    if find_browser() is None:
-        pytest.skip("needs Chromium and Playwright")
-    folder = tmp_path_factory.mktemp("scripts")
-    script, log = folder / "start.yaml", folder / "server.log"
-    script.write_text(SCRIPT)
-    command = [sys.executable, "-m", "keystride", "studio", str(script), "--headless", "--port", "0"]
-    with log.open("wb") as errors:
-        process = subprocess.Popen(
-            [*command, "--policy", "stand still (no policy)"],
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    assert process.stdout is not None
-    greeting = process.stdout.readline().decode()
-    address = re.search(r"http://\S+", greeting)
-    try:
-        assert address, greeting + log.read_text()
-        yield Served(address.group(), folder, log)
-        assert process.poll() is None, "the server ended by itself"
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-        process.stdout.close()
-    assert "Traceback" not in log.read_text()
+class Relay:
+    """Passes bytes between the browser and a server, until the line is cut."""
 
+    def __init__(self, port: int) -> None:
+        self._target, self._sockets, self._open = port, [], True
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
 
-@pytest.fixture(scope="module")
-def browser(served: Served) -> Iterator[Any]:
-    with launched(find_browser() or "") as browser:
-        yield browser
+    def cut(self) -> None:
+        """End every connection; new ones are accepted."""
+        sockets, self._sockets = self._sockets, []
+        for each in sockets:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
+    def close(self) -> None:
+        self._listener.close()
+        self.cut()
 
-@pytest.fixture
-def page(browser: Any, served: Served) -> Iterator["Page"]:
-    context = browser.new_context(viewport=WINDOW, accept_downloads=True)
-    opened = Page(context, served.url)
-    yield opened
-    assert opened.faults == []
-    context.close()
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                browser, _ = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._sockets += [browser, server]
+                for source, sink in ((browser, server), (server, browser)):
+                    threading.Thread(target=self._pass, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _pass(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)
 
 
 class Page:
-    """What an animator does, in a tab."""
+    """What a user does in a tab."""
 
     def __init__(self, context: Any, url: str) -> None:
         self.faults: list[str] = []
+        self.dialogs: list[str] = []
         self.tab = context.new_page()
         self.tab.set_default_timeout(PATIENCE)
         self.tab.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.tab.on("dialog", self._accept)
         self.tab.goto(url)
-        self.wait_until("document.querySelector('#ks-dock')")
-        self.wait_until("document.querySelector('#ks-now')")
+        self.wait_until("document.querySelector('#ks-script')?.textContent")
+
+    def _accept(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.type)
+        dialog.accept()
 
     def wait_until(self, condition: str) -> None:
-        self.tab.wait_for_function(condition, timeout=PATIENCE)
+        self.tab.wait_for_function(condition, timeout=PATIENCE, polling=50)
 
     def script(self) -> dict[str, Any]:
         """What the session last said of the script."""
         return self.tab.evaluate("JSON.parse(document.getElementById('ks-script').textContent)")
 
+    def now(self) -> dict[str, Any]:
+        return self.tab.evaluate("JSON.parse(document.getElementById('ks-now').textContent)")
+
+    def wait_for_script(self, condition: str) -> dict[str, Any]:
+        """Until a JavaScript expression over `script` holds."""
+        self.wait_until(
+            f"((script) => {condition})(JSON.parse(document.getElementById('ks-script')?.textContent || '{{\"marks\":[]}}'))"
+        )
+        return self.script()
+
     def wait_for_marks(self, condition: str) -> list[dict[str, Any]]:
         """Until a JavaScript expression over `marks` holds."""
-        self.wait_until(f"((marks) => {condition})(JSON.parse(document.getElementById('ks-script').textContent).marks)")
-        return self.script()["marks"]
+        return self.wait_for_script(f"((marks) => {condition})(script.marks)")["marks"]
 
     def wait_for_now(self, condition: str) -> None:
         """Until a JavaScript expression over `now` holds."""
-        self.wait_until(f"((now) => {condition})(JSON.parse(document.getElementById('ks-now').textContent))")
+        self.wait_until(f"((now) => {condition})(JSON.parse(document.getElementById('ks-now')?.textContent || '{{}}'))")
 
     def press(self, key: str) -> None:
         self.tab.keyboard.press(key)
@@ -113,17 +159,77 @@ class Page:
         self.tab.get_by_role("tab", name=name).click()
 
     def seek(self, seconds: float) -> None:
-        """A click on the ruler; the page knows where a time is."""
-        left, width = self.tab.evaluate(
-            """() => { const rule = document.getElementById('ks-view').getBoundingClientRect();
-                       return [rule.left, rule.width]; }"""
+        """Click on the ruler."""
+        x, top = self.tab.evaluate(
+            """(seconds) => {
+                 const ticks = [...document.querySelectorAll('.ks-tick.major')].map(
+                   (tick) => [parseFloat(tick.textContent), tick.getBoundingClientRect().left]);
+                 const [t0, x0] = ticks[0], [t1, x1] = ticks[ticks.length - 1];
+                 return [x0 + (seconds - t0) / (t1 - t0) * (x1 - x0),
+                         document.getElementById('ks-ruler').getBoundingClientRect().top]; }""",
+            seconds,
         )
-        times = self.tab.evaluate(
-            """() => [...document.querySelectorAll('.ks-tick.major')].map(
-                 (tick) => [parseFloat(tick.textContent), parseFloat(tick.style.left)])"""
+        self.tab.mouse.click(x, top + 8)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    executable = find_browser()
+    if executable is None:
+        pytest.skip("needs Chromium and Playwright")
+    with launched(executable) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def served(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all tests of a module. Whatever they do, its log holds no traceback."""
+    server = Server(tmp_path_factory.mktemp("scripts"))
+    yield server
+    server.check()
+    server.stop()
+
+
+@pytest.fixture
+def make_server(browser: Any) -> type[Server]:
+    """For a test that ends its server."""
+    return Server
+
+
+@pytest.fixture
+def relay() -> Iterator[Any]:
+    """A function that puts a line that can be cut before a server."""
+    lines: list[Relay] = []
+
+    def relay(server: Server) -> Relay:
+        lines.append(Relay(server.port))
+        return lines[-1]
+
+    yield relay
+    for line in lines:
+        line.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Any]:
+    """A function that opens an address with a storage of its own; the scene is drawn only where a test looks at it."""
+    opened: list[tuple[Any, Page]] = []
+
+    def open_page(url: str, *, drawn: bool = False, **options: Any) -> Page:
+        context = browser.new_context(
+            **{"viewport": WINDOW, "device_scale_factor": COARSE, "accept_downloads": True, **options}
         )
-        (t0, x0), (t1, x1) = times[0], times[-1]
-        x = x0 + (seconds - t0) / (t1 - t0) * (x1 - x0)
-        assert 0 < x < width
-        top = self.tab.evaluate("document.getElementById('ks-ruler').getBoundingClientRect().top")
-        self.tab.mouse.click(left + x, top + 8)
+        if not drawn:
+            context.add_init_script(path=Path(__file__).with_name("no_drawing.js"))
+        opened.append((context, Page(context, url)))
+        return opened[-1][1]
+
+    yield open_page
+    for context, page in opened:
+        assert page.faults == []
+        context.close()
+
+
+@pytest.fixture
+def page(open_page: Any, served: Server) -> Page:
+    return open_page(served.url)

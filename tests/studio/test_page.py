@@ -46,7 +46,7 @@ def test_keys_duplicate_delete_and_select(page: Any):
     page.press("Escape")
     page.wait_until("JSON.parse(document.getElementById('ks-script').textContent).selected === null")
     page.press("?")
-    assert page.tab.locator("#ks-help.open").is_visible()
+    assert page.tab.locator("#ks-help[open]").is_visible()
     assert "play or pause" in page.tab.locator("#ks-help").inner_text()
 
 
@@ -66,22 +66,18 @@ def test_a_mark_is_dragged_in_time(page: Any):
     page.wait_for_marks("marks[1].time === 0.8")
 
 
-def test_a_ghost_is_dragged_by_its_gizmo(page: Any):
-    """The arrow along x, near its tip."""
-    arrow = np.array([[0.5, 0.0, 0.333], [1.0, 0.0, 0.333]])
-    (x0, y0), (x1, y1) = (on_screen(page, point) for point in arrow)
-    page.tab.mouse.move(x0, y0)
-    page.tab.wait_for_timeout(500)
+def test_a_ghost_is_dragged_over_the_ground(page: Any):
+    (x0, y0), (x1, y1) = (on_screen(page, np.array([x, 0.0, 0.36])) for x in (0.0, 0.5))
+    hover(page, x0, y0)
     page.tab.mouse.down()
-    for share in np.linspace(0.1, 1.0, 10):
-        page.tab.mouse.move(x0 + share * (x1 - x0), y0 + share * (y1 - y0))
-        page.tab.wait_for_timeout(100)
-    page.tab.mouse.up()
+    page.tab.mouse.move(x0 + (x1 - x0) / 2, y0 + (y1 - y0) / 2, steps=5)
+    page.tab.mouse.move(x1, y1, steps=5)
     page.wait_until("JSON.parse(document.getElementById('ks-script').textContent).unsaved")
+    page.tab.mouse.up()
     moved = saved(page)[0]
     assert moved.position is not None
-    assert moved.position[0] == pytest.approx(0.5, abs=0.25)
-    assert abs(moved.position[1]) < 0.02
+    assert moved.position[0] > 0.1
+    assert abs(moved.position[1]) < 0.2
     page.press("Control+z")
     page.wait_until("!JSON.parse(document.getElementById('ks-script').textContent).unsaved")
 
@@ -136,7 +132,7 @@ def test_a_script_is_saved_opened_and_downloaded(page: Any, served: Any):
     assert load_script(copy) == script
     page.tab.get_by_role("button", name="New script").click()
     page.wait_for_marks("marks.length === 0")
-    page.tab.locator("input[type=file]").set_input_files(copy)
+    page.tab.locator("input[name='file']").set_input_files(copy)
     page.wait_for_marks("marks.length === 3")
 
 
@@ -144,7 +140,7 @@ def test_a_bad_upload_is_told_in_the_page(page: Any, tmp_path: Path):
     bad = tmp_path / "bad.yaml"
     bad.write_text("version: 1\nkeyframes:\n  - time: soon\n    yaw: 1000\n")
     page.open_panel("Files")
-    page.tab.locator("input[type=file]").set_input_files(bad)
+    page.tab.locator("input[name='file']").set_input_files(bad)
     message = page.tab.locator(".ks-message")
     message.wait_for()
     assert "bad.yaml:3: keyframe 1, time: 'soon' is not a number" in message.inner_text()
@@ -161,8 +157,8 @@ def test_what_is_not_possible_is_told_and_not_done(page: Any):
     assert page.tab.get_by_label("ask for x, y").is_checked()
 
 
-def test_two_users_do_not_see_each_other(page: Any, browser: Any, served: Any):
-    other = type(page)(browser.new_context(viewport={"width": 500, "height": 400}), served.url)
+def test_two_users_do_not_see_each_other(page: Any, open_page: Any, served: Any):
+    other = open_page(served.url, viewport={"width": 500, "height": 400})
     other.press("k")
     other.wait_for_marks("marks.length === 3")
     page.press("Control+d")
@@ -170,17 +166,54 @@ def test_two_users_do_not_see_each_other(page: Any, browser: Any, served: Any):
     page.press("Control+d")
     page.wait_for_marks("marks.length === 4")
     assert len(other.script()["marks"]) == 3
-    other.tab.close()
 
 
-def test_a_reload_loses_nothing(page: Any):
-    page.press("Control+d")
-    page.wait_for_marks("marks.length === 3")
-    page.tab.reload()
-    page.wait_until("document.querySelector('#ks-script')?.textContent")
-    page.wait_for_marks("marks.length === 3")
+def test_shortcuts_work_unless_text_is_typed(page: Any):
+    """Space plays after a tick box was clicked, Ctrl Z undoes after a number was typed, Enter gives the keyboard back."""
+    box = page.tab.get_by_label("ask for pitch")
+    box.check()
+    page.wait_for_marks("marks[0].parts[2]")
+    page.press("Space")
+    page.wait_for_now("now.playing")
+    assert box.is_checked()
+    page.press("Space")
+    page.wait_for_now("!now.playing")
     page.press("Control+z")
-    page.wait_for_marks("marks.length === 2")
+    page.wait_for_marks("!marks[0].parts[2]")
+    page.press("?")
+    page.tab.locator("#ks-help[open]").wait_for()
+    page.press("k")  # the list has the keyboard
+    page.press("Escape")
+    page.tab.locator("#ks-help[open]").wait_for(state="detached")
+    assert len(page.script()["marks"]) == 2
+    page.press("k")
+    page.wait_for_marks("marks.length === 3")
+
+
+def test_several_marks_are_selected_copied_and_deleted(page: Any):
+    page.press("Control+a")
+    page.wait_for_script("script.selection.length === 2")
+    page.press("Control+c")
+    page.seek(2.0)
+    page.press("Control+v")
+    page.wait_for_marks("marks.length === 4")
+    assert page.script()["selection"] == [3, 4]
+    page.tab.locator('.ks-mark[data-key="1"] .gem').click(modifiers=["Shift"])
+    page.wait_for_script("script.selection.length === 3")
+    page.press("Delete")
+    page.wait_for_marks("marks.length === 1")
+    page.press("Control+z")
+    page.wait_for_marks("marks.length === 4")
+
+
+def hover(page: Any, x: float, y: float) -> None:
+    """Put the pointer on something of the scene that can be grabbed, as soon as it is drawn."""
+    for attempt in range(300):
+        page.tab.mouse.move(x + attempt % 2, y)
+        if page.tab.evaluate("[...document.querySelectorAll('canvas')].some((e) => e.style.cursor === 'pointer')"):
+            return
+        page.tab.wait_for_timeout(200)
+    raise AssertionError("nothing to grab there")
 
 
 def saved(page: Any) -> tuple[Any, ...]:
@@ -198,7 +231,7 @@ def on_screen(page: Any, point: Floats) -> tuple[float, float]:
     right = np.cross(ahead, [0.0, 0.0, 1.0])
     right /= np.linalg.norm(right)
     along = np.array([(point - eye) @ axis for axis in (right, np.cross(right, ahead), ahead)])
-    canvas = page.tab.locator("canvas").last.bounding_box()
+    canvas = page.tab.locator("#root canvas").last.bounding_box()
     scale = canvas["height"] / 2 / np.tan(FIELD_OF_VIEW / 2)
     x = canvas["x"] + canvas["width"] / 2 + scale * along[0] / along[2]
     return float(x), float(canvas["y"] + canvas["height"] / 2 - scale * along[1] / along[2])

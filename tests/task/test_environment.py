@@ -8,19 +8,17 @@ import pytest
 from keystride.keyframes.goals import used
 from keystride.motion.library import Library
 from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import Randomization
 from keystride.robot.go2 import GO2
-from keystride.task.config import KeyframeRanges, TaskConfig
-from keystride.task.environment import KeyframeEnvironment, joint_targets
+from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
+from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, joint_targets
 from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
 
 
 def make(library: Library, count: int = 16, seed: int = 0, **settings) -> KeyframeEnvironment:
     config = TaskConfig(**settings)
-    randomization = Randomization() if config.randomize else None
-    return KeyframeEnvironment(
-        GO2, CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=1), library, config, seed=seed
-    )
+    randomization, _ = RANDOMIZATIONS[config.randomize]
+    physics = CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=1)
+    return KeyframeEnvironment(GO2, physics, library, config, seed=seed)
 
 
 def noise(count: int, seed: int) -> np.ndarray:
@@ -33,7 +31,7 @@ def test_shapes(library):
     assert seen.state.dtype == np.float32
 
 
-@pytest.mark.parametrize("randomize", [False, True])
+@pytest.mark.parametrize("randomize", list(RANDOMIZATIONS))
 def test_one_seed_one_history(library, randomize):
     one, two = (make(library, goals="any", randomize=randomize) for _ in range(2))
     for t in range(60):
@@ -44,7 +42,7 @@ def test_one_seed_one_history(library, randomize):
 
 
 def test_restore_continues_bit_for_bit(library):
-    one, two = make(library, goals="any", randomize=True), make(library, seed=5, goals="any", randomize=True)
+    one, two = make(library, goals="any", randomize="robot"), make(library, seed=5, goals="any", randomize="robot")
     for t in range(30):
         one.step(noise(16, t))
     two.restore(one.snapshot())
@@ -162,7 +160,7 @@ def mirror_world(environment: KeyframeEnvironment) -> None:
     """Reflect the robot's state and its goals in the world's x-z plane."""
     flip, turn, quaternion = np.array([1, -1, 1.0]), np.array([-1, 1, -1.0]), np.array([1, -1, 1, -1.0])
     state, goals = environment._state, environment._goals
-    environment._state = replace(
+    environment._state = environment._measured = replace(
         state,
         position=state.position * flip,
         orientation=state.orientation * quaternion,
@@ -175,3 +173,47 @@ def mirror_world(environment: KeyframeEnvironment) -> None:
         goals, position=goals.position * flip, angles=goals.angles * turn, posture=GO2.mirror_joints(goals.posture)
     )
     environment._action = GO2.mirror_joints(environment._action)
+
+
+def test_tracking_is_rewarded_where_an_episode_follows_a_clip_and_nowhere_else(library):
+    environment = make(library, count=64, reference_start=0.5, ranges=KeyframeRanges(random_share=(0.5, 0.5)))
+    follows = environment._follows.copy()
+    assert 0 < follows.sum() < 64
+    earned = environment.step(np.zeros((64, 12), dtype=np.float32)).rewards["tracking"]
+    assert np.array_equal(np.isnan(earned), ~follows)
+
+
+def test_a_robot_that_is_its_clip_tracks_it_perfectly(library):
+    environment = make(library, count=16, reference_start=1.0)
+    ids = np.arange(16)
+    clip = environment._clip_state(ids, environment._frame + 7)
+    environment._state, environment._now = clip, environment._now + 7
+    assert np.allclose(environment._tracking_reward(), 1.0)
+    environment._state = replace(clip, position=clip.position + np.array([0.0, 0.0, 0.2]))
+    assert np.allclose(environment._tracking_reward(), 0.8, atol=1e-3)
+
+
+def test_standing_still_is_rewarded_after_the_last_keyframe_alone(library):
+    environment = make(library, count=32, reference_start=0.0, tail_steps=(60, 60), ranges=KeyframeRanges(count=(1, 1)))
+    environment._end[:] = environment._last + 60  # all from the start on
+    stance = np.zeros((32, 12), dtype=np.float32)
+    for _ in range(90):
+        before = environment._now < environment._last
+        earned = environment.step(stance).rewards["stillness"]
+        assert np.array_equal(np.isnan(earned), before)
+    assert np.nanmean(earned) > 0.95
+
+
+def test_the_curriculum_moves_to_another_number_of_robots(library):
+    small, large = make(library, count=8), make(library, count=32)
+    for _ in range(50):
+        small.progress(10**7, {"kernel_error/position": 0.1})
+    large.set_curriculum(small.curriculum())
+    assert large.progress(10**7, {})["width/position"] == small.progress(10**7, {})["width/position"] < 0.79
+
+
+def test_widths_may_become_narrower_than_the_papers(library):
+    environment = make(library, goal_widths=GoalWidths(narrowest=0.5, follow=1.0))
+    for _ in range(500):
+        moved = environment.progress(0, {"kernel_error/position": 0.01})
+    assert moved["width/position"] == pytest.approx(0.1)

@@ -8,8 +8,8 @@ from keystride.keyframes.goals import COMPONENTS, goal_errors, used
 from keystride.motion.library import Library
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
-from keystride.task.config import KeyframeRanges, TaskConfig
-from keystride.task.sampling import LEAP_HEIGHT, Episodes, EpisodeSampler
+from keystride.task.config import EverydayRanges, KeyframeRanges, TaskConfig
+from keystride.task.sampling import LEAP_HEIGHT, RARE_POSTURES, Episodes, EpisodeSampler
 
 
 def draw(library: Library, count: int = 400, share: float = 0.0, seed: int = 0, **settings) -> Episodes:
@@ -130,3 +130,66 @@ def test_the_same_seed_draws_the_same(library):
     one, two = draw(library, seed=3, share=0.5), draw(library, seed=3, share=0.5)
     assert np.array_equal(one.goals.position, two.goals.position)
     assert np.array_equal(one.start.orientation, two.start.orientation)
+
+
+def test_rare_postures_come_as_often_as_asked_and_all_of_them(leaping):
+    sampler = EpisodeSampler(GO2, leaping, TaskConfig(ranges=KeyframeRanges(posture_share=0.5)))
+    episodes = sampler.draw(np.random.default_rng(0), 4000, 0.0)
+    assert episodes.rare.mean() == pytest.approx(0.5, abs=0.03)
+    target = (episodes.frame + episodes.goals.step[:, 0])[episodes.rare]
+    tags = [tag for tag in RARE_POSTURES if tag in leaping.tagged]
+    shares = [np.isin(target, leaping.tagged[tag]).mean() for tag in tags]
+    assert min(shares) > 0.5 / len(tags)
+    assert np.array_equal(leaping.clip[episodes.frame[episodes.rare]], leaping.clip[target])
+
+
+def everyday(library: Library, count: int = 3000, **ranges) -> Episodes:
+    wanted = KeyframeRanges(everyday_share=1.0, count=(5, 5), everyday=EverydayRanges(**ranges))
+    return draw(library, count, goals="pose", ranges=wanted)
+
+
+def legs_of(episodes: Episodes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Seconds, distance, direction from the heading before, and turn of every leg of the way."""
+    goals, start = episodes.goals, episodes.start
+    seconds = np.diff(goals.step, axis=1, prepend=0) * 0.02
+    places = np.concatenate([start.position[:, None, :2], goals.position[..., :2]], axis=1)
+    yaws = np.concatenate([geometry.yaw_of(start.orientation)[:, None], goals.angles[..., 2]], axis=1)
+    way = np.diff(places, axis=1)
+    direction = geometry.wrap(np.arctan2(way[..., 1], way[..., 0]) - yaws[:, :-1])
+    return seconds, np.linalg.norm(way, axis=-1), direction, geometry.wrap(np.diff(yaws, axis=1))
+
+
+def test_everyday_keyframes_cover_what_people_ask_for(library):
+    seconds, distance, direction, turn = legs_of(everyday(library))
+    going = distance > 0.05
+    assert 0.3 <= seconds.min() < 0.32
+    assert 2.9 < seconds.max() <= 3.0
+    back, aside = going & (np.cos(direction) < -0.9), going & (np.abs(np.sin(direction)) > 0.9)
+    assert back.mean() > 0.03
+    assert aside.mean() > 0.03
+    assert (~going & (np.abs(turn) > np.radians(150))).any()  # about face on the spot
+    assert (~going & (np.abs(turn) < 1e-9)).mean() > 0.1  # staying
+    assert (going & (np.abs(turn) < 1e-9)).mean() > 0.1  # yaw kept
+
+
+def test_everyday_keyframes_leave_enough_time(library):
+    ranges = EverydayRanges()
+    seconds, distance, direction, turn = legs_of(everyday(library))
+    assert (distance <= ranges.speed_ahead * seconds + 1e-9).all()
+    back = np.cos(direction) < 0
+    assert (distance[back] <= ranges.speed_back * seconds[back] + 1e-9).all()
+    assert (np.abs(turn) <= ranges.turn_rate * seconds + 1e-9).all()
+
+
+def test_standing_keyframes_ask_for_postures_that_stand(library):
+    goals = everyday(library, standing_share=1.0).goals
+    heights = standing_height(GO2, goals.posture)
+    assert np.allclose(heights, goals.position[..., 2], atol=1e-6)
+    assert 0.2 <= heights.min() < 0.21
+    assert 0.35 < heights.max() <= 0.36
+
+
+def test_tails_are_mostly_short(library):
+    tails = EpisodeSampler(GO2, library, TaskConfig(tail_steps=(5, 150))).tails(np.random.default_rng(0), 4000)
+    assert (tails.min(), tails.max()) == (5, 150)
+    assert np.median(tails) == pytest.approx(np.sqrt(5 * 150), rel=0.1)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from keystride.commands.errors import USER_MISTAKE, UserError
+from keystride.commands.errors import USER_MISTAKE
+from keystride.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from keystride.keyframes.feasibility import Demand
     from keystride.keyframes.resolve import Spot
     from keystride.keyframes.script import Keyframe, Script
+    from keystride.policy.metadata import Metadata
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,15 @@ class Check:
     ] = ()
     """Keyframe scripts, YAML or JSON."""
 
+    policy: str | None = None
+    """Warn where a script leaves what this policy was trained on: a shipped name, a bundle folder or an ONNX file."""
+
+    waypoints: bool = False
+    """Print the waypoints that fill gaps which are too long for the policy."""
+
+    inbetween: bool = True
+    """Fill such gaps, as `keystride play` does. --no-inbetween judges the script alone."""
+
     schema: bool = False
     """Print the JSON Schema of scripts, for editors, and nothing else."""
 
@@ -40,7 +51,8 @@ class Check:
             return _print_schema()
         if not self.scripts:
             raise UserError("no script given; usage: keystride check SCRIPT... (or --schema)")
-        return max([_check(path) for path in self.scripts])
+        metadata = _metadata(self)
+        return max([_check(path, self, metadata) for path in self.scripts])
 
 
 def _print_schema() -> int:
@@ -52,7 +64,21 @@ def _print_schema() -> int:
     return 0
 
 
-def _check(path: Path) -> int:
+def _metadata(command: Check) -> Metadata | None:
+    """Of the policy that scripts are judged by."""
+    if command.policy is None and not command.waypoints:
+        return None
+    from keystride.policy.default import DEFAULT_POLICY
+    from keystride.policy.metadata import PolicyError
+    from keystride.policy.runtime import Policy
+
+    try:
+        return Policy.load(command.policy or DEFAULT_POLICY).metadata
+    except PolicyError as error:
+        raise UserError(str(error)) from error
+
+
+def _check(path: Path, command: Check, metadata: Metadata | None) -> int:
     """The report on one file; a bad one does not keep the others from theirs."""
     import sys
 
@@ -62,7 +88,7 @@ def _check(path: Path) -> int:
     from keystride.keyframes.problems import ScriptError
 
     try:
-        _report(Console(), path, load_script(path))
+        _report(Console(), path, load_script(path), command, metadata)
     except (ScriptError, OSError) as error:
         lines = error.lines() if isinstance(error, ScriptError) else [f"{path}: {error.strerror}"]
         print("\n".join(f"error: {line}" for line in lines), file=sys.stderr)
@@ -70,16 +96,23 @@ def _check(path: Path) -> int:
     return 0
 
 
-def _report(console: Console, path: Path, script: Script) -> None:
+def _report(console: Console, path: Path, script: Script, command: Check, metadata: Metadata | None) -> None:
     from rich.text import Text
 
     from keystride.keyframes.feasibility import warnings
+    from keystride.policy.outside import outside_training, planned, waypoint_lines
 
     last = script.keyframes[-1]
     console.print(Text(f"{path}: {len(script.keyframes)} keyframes in {last.time:g} s"))
     console.print(_table(script))
-    for warning in warnings(script):
+    outside = [] if metadata is None else outside_training(script, metadata, inbetween=command.inbetween)
+    for warning in (*warnings(script), *outside):
         console.print(Text(f"warning: keyframe {warning.row + 1}: {warning.message}", style="yellow"), soft_wrap=True)
+    if metadata is not None and command.waypoints:
+        lines = waypoint_lines(planned(script, metadata))
+        console.print(Text(f"{len(lines)} waypoints"))
+        for line in lines:
+            console.print(Text(line), soft_wrap=True)
 
 
 COLUMNS = ("#", "time\ns", "x y z\nm", "roll pitch\nyaw deg", "speed\nm/s", "turn\ndeg/s", "posture", "label")

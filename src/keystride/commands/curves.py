@@ -1,26 +1,25 @@
-"""`keystride curves`: how runs learnt, side by side."""
+"""`keystride curves`: compare learning curves at equal sample counts."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from keystride.commands.errors import UserError
+from keystride.errors import UserError
 
 
 @dataclass(frozen=True)
 class CompareCurves:
-    """Learning curves on equal samples: the errors of every evaluation while training, as a table and as a picture.
+    """Compare learning curves at equal sample counts: the errors of every evaluation during training, as a table and a picture.
 
-    Errors are means in m and rad, that of the posture is the norm over the joints.
+    Errors are means in m and rad; that of the posture is the norm over the joints. docs/metrics.md explains all metrics of a run.
     """
 
     runs: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Runs, bundles, or names of shipped policies."""
     plot: Path | None = None
-    """Write a picture (.png, .svg, .pdf): errors on dataset and random keyframes, and rewards, over control steps."""
+    """Picture to write (.png, .svg, .pdf): errors on dataset and random keyframes, and rewards, over control steps."""
 
     def run(self) -> int:
         curves = {_name(run, self.runs): _curve(run) for run in self.runs}
@@ -28,7 +27,7 @@ class CompareCurves:
             _print(name, curve)
         if self.plot is not None:
             from keystride.evaluation.figures import compared_curves
-            from keystride.evaluation.ink import save_figure
+            from keystride.evaluation.rendering.plot_style import save_figure
 
             try:
                 save_figure(compared_curves(curves), self.plot)
@@ -39,21 +38,23 @@ class CompareCurves:
 
 
 def _name(run: str, runs: tuple[str, ...]) -> str:
-    """The folder's name, unless two are called the same."""
+    """Return the folder's name, unless two runs have the same."""
     alone = sum(Path(other).name == Path(run).name for other in runs) == 1
     return Path(run).name if alone else run
 
 
 def _curve(run: str) -> dict[str, Any]:
     from keystride.policy.bundle import CURVE, METRICS, find
-    from keystride.policy.curve import read_curve
+    from keystride.policy.curve import read_bundle_curve, read_curve
 
+    if (Path(run) / METRICS).is_file():  # before find, which wants a checkpoint: a run that has just begun has none
+        return read_curve(Path(run) / METRICS)
     place = find(run)
-    if (place / METRICS).is_file():
-        return read_curve(place / METRICS)
     if (place / CURVE).is_file():
-        return json.loads((place / CURVE).read_text())
-    raise UserError(f"{run}: neither a run nor a bundle, so nothing is known of how it learnt")
+        return read_bundle_curve(place / CURVE)
+    raise UserError(
+        f"{run} has no learning curve: neither metrics.jsonl, as a run has, nor curve.json, as a bundle has"
+    )
 
 
 def _print(name: str, curve: dict[str, Any]) -> None:
@@ -63,12 +64,18 @@ def _print(name: str, curve: dict[str, Any]) -> None:
 
     evaluation = curve["evaluation"]
     errors = [column for column in evaluation if column.endswith(("/position", "/yaw", "/posture"))]
+    survival = [column for column in evaluation if column.endswith("/survival")]
     title = f"{name}: {curve['steps'] / 1e6:.1f} million control steps, {curve['hours']:.1f} hours"
+    if not evaluation["steps"]:
+        print(
+            f"{title}. No evaluation yet: runs are evaluated at the start, every learner.evaluate_steps and at the end"
+        )
+        return
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("million steps", *errors, "survival"):
         table.add_column(heading.replace("/", "\n"), justify="right")
     for i, steps in enumerate(evaluation["steps"]):
-        alive = min(evaluation[f"{kind}/survival"][i] for kind in ("dataset", "random"))
-        values = [evaluation[column][i] for column in errors]
-        table.add_row(f"{steps / 1e6:.1f}", *("" if v is None else f"{v:.3f}" for v in values), f"{alive:.3f}")
+        alive = [evaluation[column][i] for column in survival if evaluation[column][i] is not None]
+        values = [*(evaluation[column][i] for column in errors), min(alive, default=None)]
+        table.add_row(f"{steps / 1e6:.1f}", *("" if value is None else f"{value:.3f}" for value in values))
     Console().print(table)

@@ -1,4 +1,4 @@
-"""`keystride deploy`: a policy on a Go2, on a simulated one, and the self-test of the way there."""
+"""`keystride deploy go2`: play a policy on a Go2; `keystride deploy guard`: brake it when that program falls silent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from keystride.commands.errors import UserError
+from keystride.errors import UserError
 
 if TYPE_CHECKING:
     from keystride.deploy.launch import Plan
@@ -18,8 +18,8 @@ STOPPED = 3  # the robot was stopped before the script's end
 class DeployGo2:
     """Play a script on a Go2: release its sport service, stand up, wait for a start, play, lie down.
 
-    Press Enter (or the remote's start button) to start, s (or X) to stop and lie down, any other key, Ctrl-C or the
-    remote's B for the emergency stop. Exit code 3 when the robot was stopped before the script's end.
+    Press Enter (or the remote's start button) to start, s (or X) to stop and lie down, any other key (or the remote's B)
+    for the emergency stop. Exit code 0 when the script was played, 2 when nothing moved, 3 when the robot was stopped.
     """
 
     policy: str
@@ -32,7 +32,8 @@ class DeployGo2:
     """Network interface to the robot, by name or address; lo reaches the simulated robot."""
 
     pose: str = "sim"
-    """Where the robot is: udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY, qualisys://HOST/BODY, or sim."""
+    """Where the robot is: odometry (its legs), udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY,
+    qualisys://HOST/BODY, ros2:///TOPIC, or sim (the simulated robot's)."""
 
     pose_axes: Literal["z-up", "y-up"] = "z-up"
     """Which way is up for the motion capture."""
@@ -47,10 +48,31 @@ class DeployGo2:
     """Seconds between a pose and its arrival."""
 
     start_after: float | None = None
-    """Start by itself after standing for so many seconds, instead of waiting for a key."""
+    """Start by itself after standing for this many seconds, instead of waiting for a key."""
 
     doubtful: bool = False
     """Play a script even where it asks for more than a Go2 does."""
+
+    confirmed: bool = False
+    """Skip the checklist: it was gone through."""
+
+    fence: float | None = None
+    """Stop further than this from the start, m; by default 1 m beyond the furthest keyframe."""
+
+    guard: str = ""
+    """Command that starts a second guard, such as: ssh unitree@192.168.123.18 keystride deploy guard."""
+
+    log: Path | None = None
+    """Write a flight log to this folder; `keystride deploy replay` shows it."""
+
+    restore: bool = False
+    """Give the motors back to the robot's own motion service after the script was played."""
+
+    outside_training: bool = False
+    """Play a script even where it asks for more than the policy was trained on."""
+
+    inbetween: bool = True
+    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
 
     dry_run: bool = False
     """Print what would be sent, from a simulation in this process; nothing goes out on the network."""
@@ -65,12 +87,14 @@ class DeployGo2:
     """Write how it went as JSON."""
 
     def run(self) -> int:
-        from keystride.deploy.launch import Refused
+        from keystride.deploy.preflight import Refused
         from keystride.keyframes.problems import ScriptError
         from keystride.policy.metadata import PolicyError
 
         try:
             return self._dry_run() if self.dry_run else self._deploy()
+        except BrokenPipeError:  # nobody reads what is printed, which is no reason to say that all went well
+            return STOPPED
         except ScriptError as error:
             raise UserError("\nerror: ".join(error.lines())) from error
         except (Refused, PolicyError, ValueError) as error:
@@ -78,7 +102,7 @@ class DeployGo2:
 
     def _plan(self) -> Plan:
         from keystride.deploy.launch import Plan
-        from keystride.deploy.pose import Mounting
+        from keystride.deploy.pose.source import Mounting
 
         return Plan(
             interface=self.interface,
@@ -90,6 +114,13 @@ class DeployGo2:
             pose_latency=self.pose_latency,
             start_after=self.start_after,
             doubtful=self.doubtful,
+            confirmed=self.confirmed,
+            fence=self.fence,
+            guard=self.guard,
+            log=self.log,
+            restore=self.restore,
+            outside_training=self.outside_training,
+            inbetween=self.inbetween,
             settle=self.settle,
         )
 
@@ -98,95 +129,31 @@ class DeployGo2:
         from keystride.robot.go2 import GO2
 
         outcome = deploy(self._plan(), GO2, self.report)
-        return STOPPED if outcome.reason else 0
+        return 0 if outcome.played else STOPPED
 
     def _dry_run(self) -> int:
-        from keystride.deploy.dry_run import dry_run
+        from keystride.deploy.sim.dry_run import dry_run
         from keystride.robot.go2 import GO2
 
-        return STOPPED if dry_run(self._plan(), GO2) else 0
+        return 0 if dry_run(self._plan(), GO2) else STOPPED
 
 
 @dataclass(frozen=True)
-class DeploySim:
-    """A simulated Go2 that speaks the robot's protocol: `keystride deploy go2` runs against it unchanged."""
-
-    interface: str = "lo"
-    """Network interface."""
-
-    domain: int = 0
-    """DDS domain."""
-
-    posture: Literal["lying", "standing", "upside-down"] = "standing"
-    """How the robot is at first."""
-
-    sport: bool = True
-    """Whether its own motion service holds the motors at first, as on a robot that was switched on."""
-
-    noise: bool = True
-    """Whether its sensors and the motion capture are noisy."""
-
-    latency: float = 0.001
-    """Seconds that every message takes, each way."""
-
-    loss: float = 0.0
-    """Share of messages lost, each way."""
-
-    pose_port: int = 9870
-    """UDP port on this machine to which the virtual motion capture sends."""
-
-    seed: int = 0
-    """Of the noise."""
-
-    viewer: Literal["none", "window", "browser"] = "none"
-    """Show the robot: in a window, or in a browser."""
-
-    record: Path | None = None
-    """Write what really happened, 50 rows a second, as .npz at the end."""
-
-    control: bool = False
-    """Take disturbances from standard input, a JSON object a line: {"disturb": NAME, "value": VALUE, "seconds": S}."""
-
-    def run(self) -> int:
-        from keystride.deploy.serve import serve
-        from keystride.deploy.simulated_link import SimulatedConfig
-
-        config = SimulatedConfig(
-            posture=self.posture,
-            sport=self.sport,
-            noise=self.noise,
-            latency=self.latency,
-            loss=self.loss,
-            pose_port=self.pose_port,
-            seed=self.seed,
-            record=self.record,
-        )
-        return serve(self.interface, self.domain, config, viewer=self.viewer, control=self.control)
-
-
-@dataclass(frozen=True)
-class DeploySelftest:
-    """Try every fault against the simulated robot and print what came of each. Exit code 1 when one came out otherwise.
-
-    Each row runs `keystride deploy go2` and `keystride deploy sim` as processes of their own on the loopback interface.
+class DeployGuard:
+    """Brake the robot when heartbeats on standard input stop. `deploy go2` starts one by itself; docs/deploy.md says how
+    to start a second one on the robot's own computer.
     """
 
-    policy: str = "STUB-TROT"
-    """A policy as for `deploy go2`; without one a stub trots."""
+    interface: str = "eth0"
+    """Network interface to the robot."""
 
-    only: str = ""
-    """Run only the rows whose name holds this."""
+    domain: int = 0
+    """DDS domain; robots use 0."""
 
-    jobs: int = 2
-    """Rows at a time; each needs about a core."""
-
-    json: Path | None = None
-    """Write the results as JSON."""
-
-    markdown: bool = False
-    """Print the table as Markdown."""
+    silence: float = 0.05
+    """Seconds without a heartbeat after which it brakes."""
 
     def run(self) -> int:
-        from keystride.deploy.selftest import run_cases
+        from keystride.deploy.guard import stand_guard
 
-        return run_cases(self.policy, self.only, self.jobs, self.json, markdown=self.markdown)
+        return stand_guard(self.interface, self.domain, self.silence)

@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Iterator
 
+from keystride.errors import FileError, UserError
+
 USER_MISTAKE = 2
 INTERRUPTED = 130  # as shells report a process that Ctrl-C ended
 
@@ -16,14 +18,11 @@ EXTRAS = {  # module that may be absent, and the extra that brings it
     "mjviser": "studio",
     "imageio_ffmpeg": "video",
     "cyclonedds": "deploy",
+    "gymnasium": "gym",
     "motioncapture": "mocap",
     "natnet": "mocap",
     "qtm_rt": "mocap",
 }
-
-
-class UserError(Exception):
-    """What was asked cannot be done; the message says why and what is allowed."""
 
 
 def report(error: Exception) -> int:
@@ -40,7 +39,7 @@ def report(error: Exception) -> int:
 
 def explain(error: Exception) -> str | None:
     """The message for an error at the edges of the program, or None when it is a fault of the program's own."""
-    if isinstance(error, (UserError, _policy_error())):
+    if isinstance(error, (UserError, FileError)):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
         return _missing_extra(error)
@@ -49,12 +48,6 @@ def explain(error: Exception) -> str | None:
     if type(error).__name__ == "ValidationError" and type(error).__module__.startswith("pydantic"):
         return "; ".join(_invalid_fields(error))
     return None
-
-
-def _policy_error() -> type[Exception]:
-    from keystride.policy.metadata import PolicyError  # not at the top: --help must not pay for it
-
-    return PolicyError
 
 
 def _missing_extra(error: ModuleNotFoundError) -> str | None:

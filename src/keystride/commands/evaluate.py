@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from keystride.commands.errors import UserError
+from keystride.errors import UserError
+from keystride.policy.default import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from keystride.evaluation.libraries import Libraries
     from keystride.evaluation.suites import Contender, Outcome, Setting
     from keystride.evaluation.tables import Cell, Table
+    from keystride.robot.description import Robot
 
 WIDTH = 118  # of tables that go to a file or a pipe
 
@@ -29,11 +31,11 @@ class Evaluate:
     Everything is simulated with fixed seeds: the same command prints the same figures on the same machine.
     """
 
-    policy: str = "go2-position"
+    policy: str = DEFAULT_POLICY
     """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
     next_policy: str | None = None
     """The policy that is aware of the next goal only, to be compared with in the anticipation suite."""
-    suite: Literal["matching", "generalization", "anticipation", "style", "robustness", "all"] = "all"
+    suite: Literal["matching", "generalization", "anticipation", "everyday", "style", "robustness", "all"] = "all"
     """What to measure."""
     episodes: int = 256
     """Episodes a scenario, all at once."""
@@ -43,7 +45,12 @@ class Evaluate:
     """Motion libraries that the policy has never seen."""
     authored: bool = True
     """Add the authored clips to the libraries, as training does."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    inbetween: bool = True
+    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows the policy the script alone."""
     seed: int = 0
+    """Seed of everything that is drawn at random."""
     threads: int = 0
     """0: one a core. The figures do not depend on it."""
     json: Path | None = None
@@ -54,9 +61,11 @@ class Evaluate:
     def run(self) -> int:
         if self.episodes < 1:
             raise UserError("--episodes must be at least 1")
+        from keystride.evaluation.evaluate import SUITES, run_suites
+
         with _bars() as bars:
             setting = _setting(self, bars)
-            outcomes = {name: suite(setting) for name, suite in _suites(self.suite).items()}
+            outcomes = run_suites(SUITES if self.suite == "all" else [self.suite], setting)
             pictures = _pictures(setting) if self.out is not None else []
         if self.json != Path("-"):
             _print(self, outcomes)
@@ -71,52 +80,38 @@ class Evaluate:
         return f"{Path(self.policy).name}, {self.episodes} episodes a scenario, seed {self.seed}"
 
 
-def _suites(name: str) -> dict[str, Any]:
-    from keystride.evaluation.robustness import robustness
-    from keystride.evaluation.style import style
-    from keystride.evaluation.suites import anticipation, generalization, matching
-
-    suites = {
-        "matching": matching,
-        "generalization": generalization,
-        "anticipation": anticipation,
-        "style": style,
-        "robustness": robustness,
-    }
-    return suites if name == "all" else {name: suites[name]}
-
-
 def _setting(command: Evaluate, bars: Bars) -> Setting:
     from keystride.evaluation.suites import Setting
-    from keystride.robot.go2 import GO2
+    from keystride.robot.catalogue import load_robot
 
+    robot = load_robot(command.robot)
     return Setting(
-        robot=GO2,
-        contender=_contender(command.policy),
-        rival=None if command.next_policy is None else _contender(command.next_policy),
-        libraries=_libraries(command),
+        robot=robot,
+        contender=_contender(command.policy, robot),
+        rival=None if command.next_policy is None else _contender(command.next_policy, robot),
+        libraries=_libraries(command, robot),
         episodes=command.episodes,
         seed=command.seed,
         threads=command.threads,
+        inbetween=command.inbetween,
         watch=lambda name: _watched(bars, name),
     )
 
 
-def _libraries(command: Evaluate) -> Libraries:
+def _libraries(command: Evaluate, robot: Robot) -> Libraries:
     from keystride.evaluation.libraries import load_libraries
-    from keystride.robot.go2 import GO2
 
     try:
-        return load_libraries(GO2, command.library, command.unseen, authored=command.authored)
+        return load_libraries(robot, command.library, command.unseen, authored=command.authored)
     except ValueError as error:  # an index of another version, or no JSON at all
         raise UserError(str(error)) from error
 
 
-def _contender(name: str) -> Contender:
+def _contender(name: str, robot: Robot) -> Contender:
     from keystride.commands.play import load_policy
     from keystride.evaluation.suites import Contender
 
-    return Contender(Path(name).name, load_policy(name))
+    return Contender(Path(name).name, load_policy(name, robot))
 
 
 def _bars() -> Bars:
@@ -179,13 +174,14 @@ def _write_json(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
     import json
 
     from keystride import __version__
-    from keystride.policy.files import write_file
+    from keystride.files import write_atomically
 
     data = {
         "policy": Path(command.policy).name,
         "next_policy": None if command.next_policy is None else Path(command.next_policy).name,
         "episodes": command.episodes,
         "seed": command.seed,
+        "inbetween": command.inbetween,
         "keystride_version": __version__,
         "rows": [row.as_dict() for outcome in outcomes.values() for row in outcome.rows],
     }
@@ -193,7 +189,7 @@ def _write_json(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
     if command.json == Path("-"):
         print(text)
     elif command.json is not None:
-        write_file(f"{text}\n".encode(), command.json)
+        write_atomically(command.json, f"{text}\n")
         print(f"wrote {command.json}", file=sys.stderr)
 
 
@@ -214,25 +210,24 @@ def _pictures(setting: Setting) -> list[Any]:
 
 def _write_report(command: Evaluate, outcomes: Mapping[str, Outcome], pictures: list[Any]) -> None:
     from keystride.evaluation.report import report_page
-    from keystride.policy.files import write_file
+    from keystride.files import write_atomically
 
     assert command.out is not None
     path = command.out / "report.html"
     page = report_page(command.about, outcomes, pictures, _curve(command.policy))
-    write_file(page.encode(), path)
+    write_atomically(path, page)
     print(f"wrote {path}", file=sys.stderr)
 
 
 def _curve(policy: str) -> dict[str, Any] | None:
     """How the policy learnt, where that is known."""
-    import json
 
     from keystride.policy.bundle import CURVE, find, is_run
-    from keystride.policy.curve import read_curve
+    from keystride.policy.curve import read_bundle_curve, read_curve
 
     place = find(policy)
     if (place / CURVE).is_file():
-        return json.loads((place / CURVE).read_text())
+        return read_bundle_curve(place / CURVE)
     if is_run(place) and (place / "metrics.jsonl").is_file():
         return read_curve(place / "metrics.jsonl")
     return None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from keystride.commands.errors import UserError
+from keystride.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Export:
 
 
 def _write_onnx(place: Path, out: Path) -> None:
-    from keystride.policy.files import write_file
-    from keystride.policy.opening import policy_content
+    from keystride.files import write_atomically
+    from keystride.policy.loading import policy_content
     from keystride.policy.runtime import Policy
 
-    write_file(policy_content(place), out)
+    write_atomically(out, policy_content(place))
     _tell(out, Policy.load(out).metadata.licence)
 
 

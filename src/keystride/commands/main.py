@@ -9,25 +9,28 @@ from typing import Annotated, Any, Protocol, Union
 import tyro
 
 from keystride import __version__
+from keystride.benchmarks.forecast import BenchmarkForecast
+from keystride.benchmarks.learner import BenchmarkLearner
+from keystride.benchmarks.learning import LEARNING_PRESETS, BenchmarkLearning
+from keystride.benchmarks.physics import BenchmarkPhysics
+from keystride.benchmarks.policy import BenchmarkPolicy
+from keystride.benchmarks.train import BenchmarkTrain
 from keystride.commands import errors
-from keystride.commands.benchmark_forecast import BenchmarkForecast
-from keystride.commands.benchmark_learner import BenchmarkLearner
-from keystride.commands.benchmark_physics import BenchmarkPhysics
-from keystride.commands.benchmark_policy import BenchmarkPolicy
-from keystride.commands.benchmark_train import BenchmarkTrain
 from keystride.commands.check import Check
 from keystride.commands.curves import CompareCurves
-from keystride.commands.deploy import DeployGo2, DeploySelftest, DeploySim
+from keystride.commands.deploy import DeployGo2, DeployGuard
+from keystride.commands.deploy_tools import DeployReplay, DeploySelftest, DeploySim
 from keystride.commands.evaluate import Evaluate
 from keystride.commands.export import Export
 from keystride.commands.graphics import choose_graphics
-from keystride.commands.motion_import import ImportMotion
-from keystride.commands.motion_report import ReportMotion
-from keystride.commands.motion_view import ViewMotion
+from keystride.commands.motion.importing import ImportMotion
+from keystride.commands.motion.report import ReportMotion
+from keystride.commands.motion.view import ViewMotion
 from keystride.commands.play import Play
 from keystride.commands.robot import ShowRobot
 from keystride.commands.studio import OpenStudio
-from keystride.commands.train import Train, train_with_preset
+from keystride.commands.train import Train
+from keystride.training.command_line import parse_training
 
 DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."
 MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json alone, no --no-json beside it
@@ -54,6 +57,7 @@ COMMANDS: dict[str, type[Command] | Group] = {
         {
             "forecast": BenchmarkForecast,
             "learner": BenchmarkLearner,
+            "learning": BenchmarkLearning,
             "physics": BenchmarkPhysics,
             "policy": BenchmarkPolicy,
             "train": BenchmarkTrain,
@@ -63,7 +67,13 @@ COMMANDS: dict[str, type[Command] | Group] = {
     "curves": CompareCurves,
     "deploy": Group(
         "Play a policy on a Go2 or on a simulated one.",
-        {"go2": DeployGo2, "sim": DeploySim, "selftest": DeploySelftest},
+        {
+            "go2": DeployGo2,
+            "guard": DeployGuard,
+            "replay": DeployReplay,
+            "selftest": DeploySelftest,
+            "sim": DeploySim,
+        },
     ),
     "evaluate": Evaluate,
     "export": Export,
@@ -93,9 +103,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(arguments: Sequence[str]) -> Command:
-    if arguments[:1] == ["train"]:  # its defaults depend on --preset
-        default = train_with_preset(list(arguments[1:]))
-        return tyro.cli(Train, prog="keystride train", default=default, args=arguments[1:], config=MARKERS)
+    if arguments[:1] == ["train"]:
+        return parse_training(Train, arguments[1:], "keystride train")
+    if arguments[:2] == ["benchmark", "learning"]:
+        return parse_training(BenchmarkLearning, arguments[2:], "keystride benchmark learning", LEARNING_PRESETS)
     return tyro.cli(
         _choice(COMMANDS, arguments), prog="keystride", description=DESCRIPTION, args=arguments, config=MARKERS
     )

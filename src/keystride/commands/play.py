@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from keystride.commands.errors import UserError
+from keystride.errors import UserError
+from keystride.policy.default import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from keystride.evaluation.recording import Recording
     from keystride.keyframes.script import Script
     from keystride.policy.runtime import Policy
+    from keystride.robot.description import Robot
+
+
+MAX_SECONDS_AFTER = 3600.0
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,10 @@ class Play:
 
     script: Annotated[Path, tyro.conf.Positional]
     """Keyframe script, YAML or JSON."""
-    policy: str = "go2-pose"
+    policy: str = DEFAULT_POLICY
     """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     video: Path | None = None
     """Write a film (.mp4 or .gif) with the keyframes as translucent robots."""
     html: Path | None = None
@@ -41,34 +48,53 @@ class Play:
     """Write a picture (.png, .svg, .pdf): path from above, height, angles, joints."""
     json: Path | None = None
     """Write the errors as JSON; - prints them instead of the table."""
+    npz: Path | None = None
+    """Write the trajectory: time, base_position, base_orientation (w x y z) and joint_angles, 50 rows a second."""
+    seconds_after: float = 1.0
+    """Go on for this many seconds after the last keyframe."""
+    inbetween: bool = True
+    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
     viewer: bool = False
     """Show the episode in a window."""
 
     def run(self) -> int:
         self._check()
-        policy, script = load_policy(self.policy), _load_script(self.script)
-        _warn_of_unseen(policy, self.policy, script)
-        from keystride.evaluation.recording import play
-        from keystride.robot.go2 import GO2
+        from keystride.evaluation.recording import play_script
+        from keystride.robot.catalogue import load_robot
 
-        recording = play(policy, GO2, script, title=self.script.stem, policy=Path(self.policy).name)
+        robot = load_robot(self.robot)
+        policy, script = load_policy(self.policy, robot), _load_script(self.script)
+        _warn(policy, script, inbetween=self.inbetween)
+        recording = play_script(
+            policy,
+            robot,
+            script,
+            title=self.script.stem,
+            policy=Path(self.policy).name,
+            inbetween=self.inbetween,
+            seconds_after=self.seconds_after,
+        )
         if self.json != Path("-"):
             _print(recording)
         self._write(recording)
         if self.viewer:
-            from keystride.evaluation.viewer import show
+            from keystride.evaluation.rendering.viewer import show
 
             show(recording)
         return 0
 
     def _check(self) -> None:
         """What can be refused before any work is done."""
+        if not 0.0 <= self.seconds_after <= MAX_SECONDS_AFTER:
+            raise UserError(f"--seconds-after {self.seconds_after:g}: allowed are 0 to {MAX_SECONDS_AFTER:g}")
+        if self.npz is not None and self.npz.suffix.lower() != ".npz":
+            raise UserError(f"--npz {self.npz}: a trajectory ends in .npz")
         if self.plot is not None and self.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
             raise UserError(f"--plot {self.plot}: a picture ends in .png, .svg or .pdf")
         if self.video is not None:
             import imageio_ffmpeg  # noqa: F401 (its absence is explained in one line)
 
-            from keystride.evaluation.video import FORMATS
+            from keystride.evaluation.rendering.video import FORMATS
 
             if self.video.suffix.lower() not in FORMATS:
                 raise UserError(f"--video {self.video}: a film ends in {' or '.join(FORMATS)}")
@@ -82,6 +108,8 @@ class Play:
     def _write(self, recording: Recording) -> None:
         if self.json is not None:
             _write_json(recording, self.json)
+        if self.npz is not None:
+            _write_trajectory(recording, self.npz)
         if self.plot is not None:
             _write_plot(recording, self.plot)
         if self.html is not None:
@@ -90,12 +118,12 @@ class Play:
             _write_video(recording, self.video)
 
 
-def load_policy(name: str) -> Policy:
+def load_policy(name: str, robot: Robot) -> Policy:
+    from keystride.policy.loading import open_policy
     from keystride.policy.metadata import PolicyError
-    from keystride.policy.opening import open_policy
 
     try:
-        return open_policy(name)
+        return open_policy(name, robot=robot)
     except PolicyError as error:
         raise UserError(str(error)) from error
 
@@ -111,13 +139,13 @@ def _load_script(path: Path) -> Script:
         raise UserError(f"{first} (and {more} more: keystride check {path})" if more else first) from error
 
 
-def _warn_of_unseen(policy: Policy, name: str, script: Script) -> None:
-    """A policy for positions does not see the rest; its errors are still measured."""
-    known = policy.metadata.goal_components
-    asked = ("position", "roll", "pitch", "yaw", "posture")
-    unseen = [one for one in asked if one not in known and any(getattr(k, one) is not None for k in script.keyframes)]
-    if unseen:
-        print(f"warning: {Path(name).name} knows {', '.join(known)} only, not {', '.join(unseen)}", file=sys.stderr)
+def _warn(policy: Policy, script: Script, *, inbetween: bool) -> None:
+    """What is beyond the robot, and what is beyond the policy's training; it is played and measured all the same."""
+    from keystride.keyframes.feasibility import warnings
+    from keystride.policy.outside import outside_training
+
+    for one in (*warnings(script), *outside_training(script, policy.metadata, inbetween=inbetween)):
+        print(f"warning: keyframe {one.row + 1}: {one.message}", file=sys.stderr)
 
 
 def _print(recording: Recording) -> None:
@@ -134,7 +162,18 @@ def _print(recording: Recording) -> None:
         console.print(f"the robot fell at {recording.fell_at:.2f} s: keyframes after that are missed", style="red")
 
 
-HEADINGS = ("#", "time\ns", "distance\nm", "roll\ndeg", "pitch\ndeg", "yaw\ndeg", "posture\ndeg", "", "label")
+HEADINGS = (
+    "#",
+    "time\ns",
+    "distance\nm",
+    "roll\ndeg",
+    "pitch\ndeg",
+    "yaw\ndeg",
+    "posture\ndeg",
+    "height\nm",
+    "",
+    "label",
+)
 
 
 def _table(recording: Recording) -> Table:
@@ -150,7 +189,7 @@ def _table(recording: Recording) -> Table:
     for k, errors in enumerate(recording.errors):
         verdict = Text("met", "green") if recording.met[k] else Text("missed", "red")
         time = f"{recording.steps[k] * CONTROL_DT:.2f}"
-        cells = [_cell(error, digits) for error, digits in zip(errors, (3, 1, 1, 1, 1), strict=True)]
+        cells = [_cell(error, digits) for error, digits in zip(errors, (3, 1, 1, 1, 1, 3), strict=True)]
         table.add_row(str(k + 1), time, *cells, verdict, Text(recording.labels[k]))
     return table
 
@@ -163,19 +202,38 @@ def _write_json(recording: Recording, path: Path) -> None:
     import json
 
     from keystride.evaluation.recording import summary
-    from keystride.policy.files import write_file
+    from keystride.files import write_atomically
 
     text = json.dumps(summary(recording), indent=2)
     if path == Path("-"):
         print(text)
     else:
-        write_file(f"{text}\n".encode(), path)
+        write_atomically(path, f"{text}\n")
         _say(path)
 
 
+def _write_trajectory(recording: Recording, path: Path) -> None:
+    import io
+
+    import numpy as np
+
+    from keystride.files import write_atomically
+
+    content = io.BytesIO()
+    np.savez(
+        content,
+        time=recording.times,
+        base_position=recording.poses[:, :3],
+        base_orientation=recording.poses[:, 3:7],
+        joint_angles=recording.poses[:, 7:],
+    )
+    write_atomically(path, content.getvalue())
+    _say(path)
+
+
 def _write_plot(recording: Recording, path: Path) -> None:
-    from keystride.evaluation.ink import save_figure
-    from keystride.evaluation.plot import draw_recording
+    from keystride.evaluation.rendering.plot import draw_recording
+    from keystride.evaluation.rendering.plot_style import save_figure
 
     path.parent.mkdir(parents=True, exist_ok=True)
     save_figure(draw_recording(recording), path)
@@ -183,15 +241,15 @@ def _write_plot(recording: Recording, path: Path) -> None:
 
 
 def _write_replay(recording: Recording, path: Path) -> None:
-    from keystride.evaluation.replay import replay_page
-    from keystride.policy.files import write_file
+    from keystride.evaluation.rendering.replay import replay_page
+    from keystride.files import write_atomically
 
-    write_file(replay_page(recording).encode(), path)
+    write_atomically(path, replay_page(recording))
     _say(path)
 
 
 def _write_video(recording: Recording, path: Path) -> None:
-    from keystride.evaluation.video import write_video
+    from keystride.evaluation.rendering.video import write_video
 
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keystride.commands.errors import UserError
+from keystride.errors import UserError
 
 if TYPE_CHECKING:
     from keystride.robot.description import Robot
@@ -16,21 +16,29 @@ if TYPE_CHECKING:
 class ShowRobot:
     """Print the robot's joints, limits, stance and mass."""
 
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     json: bool = False
     """Print JSON instead of a table."""
+    yaml: bool = False
+    """Print the whole description as YAML, the pattern for a robot of your own."""
     picture: Path | None = None
     """Also draw the robot in its stance, as a PNG file."""
 
     def run(self) -> int:
-        from keystride.robot.go2 import GO2
+        from keystride.robot.catalogue import load_robot, robot_text
 
-        figures = _figures(GO2)
+        robot = load_robot(self.robot)
+        if self.yaml:
+            print(robot_text(robot), end="")
+            return 0
+        figures = _figures(robot)
         if self.json:
             _print_json(figures)
         else:
             _print_table(figures)
         if self.picture is not None:
-            _draw(GO2, self.picture)
+            _draw(robot, self.picture)
         return 0
 
 

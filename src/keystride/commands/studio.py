@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from keystride.commands.errors import UserError
+from keystride.errors import UserError
 
 if TYPE_CHECKING:
     from keystride.studio.server import Opening
@@ -26,10 +26,13 @@ class OpenStudio:
     """A keyframe script, YAML or JSON, to start from."""
 
     policy: str | None = None
-    """Name of a shipped policy, an ONNX file, a bundle folder or a run. Without it the best that ships is taken."""
+    """Name of a shipped policy, an ONNX file, a bundle folder or a run. Without it the default policy is taken."""
+
+    inbetween: bool = True
+    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
 
     host: str = "127.0.0.1"
-    """Address to serve on. Anyone who can reach it may read and write scripts in the folder."""
+    """Address to serve on. Whoever has the printed address, with its token, may read and write scripts in the folder."""
 
     port: int = 8080
     """Port to serve on; when it is taken, the next that is free."""
@@ -43,14 +46,15 @@ class OpenStudio:
     def run(self) -> int:
         from keystride.keyframes.problems import ScriptError
         from keystride.policy.metadata import PolicyError
-        from keystride.studio import controllers
+        from keystride.studio.playback import controllers
+        from keystride.studio.script_folder import BadName
         from keystride.studio.server import opening
 
         policy = self.policy or controllers.first_choice()
         try:
             controllers.load(policy)
-            start = opening(self.script, policy)
-        except (ScriptError, PolicyError) as error:
+            start = opening(self.script, policy, inbetween=self.inbetween)
+        except (ScriptError, PolicyError, BadName) as error:
             raise UserError(str(error)) from error
         return _soak(start, self.soak) if self.soak is not None else self._serve(start)
 
@@ -72,7 +76,7 @@ class OpenStudio:
 
 
 def _soak(start: Opening, seconds: float) -> int:
-    from keystride.studio.soak import soak
+    from keystride.benchmarks.soak import soak
 
     try:
         print(soak(start, seconds))

@@ -48,9 +48,11 @@ class Lateness:
     ticks: int = 0
     worst: float = 0.0  # s
     skipped: int = 0  # ticks that were so late that the next was due
+    last: float = 0.0  # s, of the last tick
 
     def note(self, late: float, period: float) -> None:
         self.ticks += 1
+        self.last = late
         self.worst = max(self.worst, late)
         self.skipped += int(max(late, 0.0) / period)
 

@@ -1,68 +1,169 @@
-"""A second process that brakes the robot when the first one dies: `python -m keystride.deploy.guard INTERFACE DOMAIN`.
+"""A second process that brakes the robot when the first one dies or falls silent.
 
-What a Go2's motors do when low commands stop is not documented, so it is not relied on. The guard holds the reading
-end of a pipe. When the pipe closes without the word that all is well, however the process that held it ended, it sends
-brake commands until the robot has come down.
+What a Go2's motors do when low-level commands stop is not documented, so nothing here relies on it. The deployment
+sends the guard a heartbeat after every command that it has sent to the robot. When heartbeats stop, because the process
+was killed, stopped, swapped out or hangs, or when the pipe closes, the guard sends brake commands. It stands down only
+when it is told that the robot was seen to be in damping.
+
+The two talk through standard input and output, so a guard may also run on the robot's own computer, over ssh, where it
+survives this machine and the cable (`keystride deploy guard`, docs/deploy.md).
 """
 
+import contextlib
+import os
+import select
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 from keystride.deploy.clock import Lateness, real_time, ticks
 
-ALL_WELL = "all well"
-SECONDS = 5.0  # of braking
-PERIOD = 0.002
+SILENCE = 0.05  # s without a heartbeat, and the guard brakes
+BRAKING = 5.0  # s of brake commands
+PERIOD = 0.002  # s between them
+MATCHING = 5.0  # s to find the robot before standing by without it
+EVERY = 4  # commands for each heartbeat
+NO_ANSWER = 1.0  # s without a sign of life, and the guard counts as lost
+
+STANDING_BY = b"standing by\n"
+HEARTBEAT, DISMISSED, BRAKES = b".", b"!", b"B"
+
+
+def local_guard(interface: str, domain: int) -> list[str]:
+    return [sys.executable, "-m", "keystride.deploy.guard", interface, str(domain)]
 
 
 class Guard:
-    """The controlling side."""
+    """The deployment's side of a guard process. Nothing here blocks except `wait`."""
 
-    def __init__(self, interface: str, domain: int) -> None:
-        command = [sys.executable, "-m", "keystride.deploy.guard", interface, str(domain)]
+    def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, start_new_session=True
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._to, self._from = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._to, False)
+        os.set_blocking(self._from, False)
+        self._trouble = ""
+        self._heard: float | None = None  # when it last answered a heartbeat
+        self._armed = False
+        self._ended = False
+        self._count = 0
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def wait(self, seconds: float) -> bool:
+        """Wait until the guard stands by; False when it does not within the time."""
+        until, text = time.monotonic() + seconds, b""
+        while not text.endswith(STANDING_BY):
+            left = until - time.monotonic()
+            if left <= 0.0 or not select.select([self._from], [], [], left)[0]:
+                return False
+            data = os.read(self._from, 4096)
+            if not data:
+                return False
+            text += data
+        return True
 
-    def wait(self) -> bool:
-        """Until it stands by."""
-        return self._process.stdout is not None and self._process.stdout.readline().strip() == "standing by"
-
-    def dismiss(self) -> None:
-        """All is well: the robot is down, or was never up."""
+    def beat(self, now: float) -> str:
+        """A command has been sent. Return what is wrong with the guard, or an empty string."""
+        if not self._armed:
+            self._armed, self._heard = True, now
+        self._count += 1
+        if self._count % EVERY or self.trouble(now):
+            return self._trouble
         try:
-            self._process.communicate(ALL_WELL + "\n", timeout=10.0)
-        except (subprocess.TimeoutExpired, BrokenPipeError):
-            self._process.kill()
+            os.write(self._to, HEARTBEAT)
+        except BlockingIOError:  # it does not read: its missing answers will tell
+            pass
+        except OSError:
+            self._trouble = self._trouble or "guard process lost"
+        return self._trouble
+
+    def trouble(self, now: float) -> str:
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(self._from, 4096)
+            if not data:
+                self._trouble = self._trouble or "guard process lost"
+            elif BRAKES in data:
+                self._trouble = self._trouble or "guard braked the robot"
+            else:
+                self._heard = now
+        if self._armed and self._heard is not None and now - self._heard > NO_ANSWER:
+            self._trouble = self._trouble or "guard does not answer"
+        return self._trouble
+
+    def dismiss(self, *, safe: bool) -> None:
+        """End the guard: at once when the robot is in damping or was never driven, otherwise after braking it."""
+        if self._ended:
+            return
+        self._ended = True
+        if safe:
+            with contextlib.suppress(OSError):
+                os.write(self._to, DISMISSED)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+        try:
+            self._process.wait(10.0 if safe else 0.1)
+        except subprocess.TimeoutExpired:
+            if safe:
+                self._process.kill()  # a guard that hangs; the robot is down
 
 
-def main(interface: str, domain: int) -> int:
-    from keystride.deploy.codec import encode_command
-    from keystride.deploy.link import RobotLink, join
+def stand_guard(interface: str, domain: int, silence: float = SILENCE) -> int:
+    """Run the guard on standard input and output; 0 when it was dismissed, 1 when it braked."""
     from keystride.deploy.safety import brake
+    from keystride.deploy.unitree.codec import encode_command
+    from keystride.deploy.unitree.dds_types import LowCmd
+    from keystride.deploy.unitree.link import LOW_CMD_TOPIC, Publication, join
+    from keystride.deploy.unitree.wire_format import seal
     from keystride.robot.go2 import GO2
 
     with real_time():
-        link = RobotLink(join(interface, domain))
-        command = encode_command(GO2, brake())
-        print("standing by", flush=True)
-        if sys.stdin.readline().strip() == ALL_WELL:
+        commands = Publication(join(interface, domain), LOW_CMD_TOPIC, LowCmd)
+        record = encode_command(GO2, brake())
+        seal(record)
+        sample = LowCmd(record)
+        until = time.monotonic() + MATCHING
+        while not commands.readers and time.monotonic() < until:
+            time.sleep(0.01)
+        os.write(1, STANDING_BY)
+        if not silent(0, 1, silence):
             return 0
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + BRAKING
         for now in ticks(PERIOD, Lateness()):
-            link.send(command)
+            commands.send(sample)
             if now > end:
-                break
+                return 1
     return 1
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2])))
+def silent(source: int, answers: int, silence: float) -> bool:
+    """Follow the heartbeats until they stop (True) or the guard is dismissed (False).
+
+    Nothing counts as silence before the first heartbeat: until then nobody has driven the robot.
+    """
+    os.set_blocking(answers, False)
+    deadline: float | None = None
+    while True:
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+        data = os.read(source, 4096) if select.select([source], [], [], left)[0] else b""
+        if DISMISSED in data:
+            return False
+        if not data:  # too long without a heartbeat, or the pipe was closed
+            with contextlib.suppress(OSError):
+                os.write(answers, BRAKES)
+            return deadline is not None
+        deadline = time.monotonic() + silence
+        with contextlib.suppress(OSError):
+            os.write(answers, HEARTBEAT)
+
+
+if __name__ == "__main__":  # quicker to start than through the command line of `keystride`
+    sys.exit(stand_guard(sys.argv[1], int(sys.argv[2])))

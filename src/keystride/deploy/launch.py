@@ -1,41 +1,47 @@
-"""From a command line's words to a running deployment, and what is said at its end."""
+"""From the options of a command to a running deployment, and what is said at its end."""
 
 import json
-import socket
-from collections.abc import Iterator
+import shlex
+import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from keystride.deploy.capture import open_source
 from keystride.deploy.clock import real_time
-from keystride.deploy.codec import LOOPBACK, MOTION_SWITCHER, SPORT
-from keystride.deploy.control import Deployment, Link
-from keystride.deploy.estimator import Estimator, EstimatorConfig
-from keystride.deploy.guard import Guard
-from keystride.deploy.operator import KEYS_HELP, Operator
-from keystride.deploy.player import Player, PolicyPlayer
-from keystride.deploy.pose import Mounting, PoseSource
+from keystride.deploy.deployment import Deployment, Link
+from keystride.deploy.fault_checks import Limits
+from keystride.deploy.guard import Guard, local_guard
+from keystride.deploy.log.console import Console
+from keystride.deploy.log.flight import FlightLog
+from keystride.deploy.operator import KEYS_HELP, Operator, keyboard
+from keystride.deploy.pose.estimator import Estimator, EstimatorConfig
+from keystride.deploy.pose.mocap import open_source
+from keystride.deploy.pose.source import Mounting, PoseSource
+from keystride.deploy.preflight import (
+    Refused,
+    check_interface,
+    check_pose,
+    checked_script,
+    confirm,
+    fence_around,
+    open_player,
+    outside,
+    try_player,
+)
 from keystride.deploy.safety import Safety
-from keystride.deploy.session import Outcome, Session
-from keystride.deploy.stub import STUBS
-from keystride.deploy.watches import Limits
-from keystride.keyframes.feasibility import warnings
-from keystride.keyframes.files import load_script
+from keystride.deploy.session import CONFIRMED, Outcome, Session
+from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT
+from keystride.files import write_atomically
 from keystride.keyframes.goals import used
 from keystride.keyframes.resolve import script_goals
-from keystride.keyframes.script import Script
-from keystride.policy.runtime import Policy
 from keystride.robot.description import Robot
 
 CONNECT = 5.0  # s to wait for the robot
-GAINS = ((1.0, 150.0), (0.1, 10.0))  # N m/rad and N m s/rad that a policy may ask of the motors
-
-
-class Refused(Exception):
-    """Why the robot was not moved; one line."""
+GUARD_START = 30.0  # s to wait for a guard, which may be reached over ssh
 
 
 @dataclass(frozen=True)
@@ -49,67 +55,119 @@ class Plan:
     domain: int = 0
     mounting: Mounting = field(default_factory=Mounting)
     limits: Limits = field(default_factory=Limits)
+    fence: float | None = None  # m; None for what the script needs
     pose_latency: float = EstimatorConfig.pose_latency
     start_after: float | None = None
     doubtful: bool = False  # play a script that asks for more than a Go2 does
+    confirmed: bool = False  # the checklist was gone through
+    guard: str = ""  # command that starts another guard, elsewhere
+    log: Path | None = None  # folder for the flight log
+    restore: bool = False  # give the motors back to the robot's motion service at the end
+    outside_training: bool = False  # play a script that asks for more than the policy was trained on
+    inbetween: bool = True  # fill gaps that are longer than the policy was trained on
     settle: float = 2.0
 
 
-def open_player(name: str, robot: Robot, interface: str) -> Player:
-    if name in STUBS:
-        if interface not in LOOPBACK:
-            raise Refused(f"{name} is a stub for tests on {LOOPBACK[0]}, not a policy for a robot on {interface}")
-        return STUBS[name](robot)
-    player = PolicyPlayer(Policy.load(name, robot=robot))
-    for what, gains, (low, high) in zip(("stiffness", "damping"), astuple(player.gains), GAINS, strict=True):
-        if not ((gains >= low) & (gains <= high)).all():
-            raise Refused(f"{name}: its {what} of {gains.min():g} to {gains.max():g} is outside {low:g} to {high:g}")
-    return player
+@dataclass
+class Connection:
+    """The robot's side of a deployment: its link, and its own motion services."""
+
+    link: Link
+    released: list[str]  # motion services that held the motors before
+    active: Callable[[], str]  # the one that holds them now; empty for none, or without an answer
+    select: Callable[[str], None]
 
 
-def checked_script(path: Path, *, doubtful: bool) -> Script:
-    script = load_script(path)
-    found = [f"keyframe {warning.row + 1}: {warning.message}" for warning in warnings(script)]
-    if found and not doubtful:
-        raise Refused(f"{path}: {'; '.join(found)} (--doubtful plays it all the same)")
-    return script
+class Guards:
+    """All guards of a deployment, as one."""
+
+    def __init__(self, guards: list[Guard]) -> None:
+        self.guards = guards
+
+    def beat(self, now: float) -> str:
+        return next((trouble for trouble in [guard.beat(now) for guard in self.guards] if trouble), "")
+
+    def dismiss(self, *, safe: bool) -> None:
+        for guard in self.guards:
+            guard.dismiss(safe=safe)
+
+
+@dataclass
+class Prepared:
+    """A deployment that is ready to run, and what it needs at its end."""
+
+    deployment: Deployment
+    connection: Connection
+    guards: Guards
+
+    @property
+    def safe(self) -> bool:
+        """Whether the robot was never driven, or was seen to be in damping."""
+        return not self.deployment.commands_sent or self.deployment.brakes_sent >= CONFIRMED
 
 
 @contextmanager
-def prepared(plan: Plan, robot: Robot) -> Iterator[Deployment]:
-    """A deployment that is connected to the robot, whose motors nobody else holds, with a guard beside it."""
+def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[Prepared]:
+    """Yield a deployment that is connected to the robot, whose motors nobody else holds, with a guard beside it.
+
+    At the end the guards are dismissed only when the robot was never driven or is known to be in damping.
+    """
     script = checked_script(plan.script, doubtful=plan.doubtful)
-    player = open_player(plan.policy, robot, plan.interface)
+    player = open_player(plan.policy, robot, plan.interface, inbetween=plan.inbetween)
+    for line in outside(plan.script, player, script, allowed=plan.outside_training):
+        say(f"warning: {line}")
+    took = try_player(plan.policy, player, script, robot)
+    say(f"{plan.policy} takes {1000 * took:.1f} ms for a step")
+    check_pose(plan.pose, plan.interface)
     check_interface(plan.interface)
+    if not plan.confirmed:
+        confirm(keyboard(), say)
+    limits = replace(plan.limits, fence=fence_around(script) if plan.fence is None else plan.fence)
     with ExitStack() as stack:
-        guard = Guard(plan.interface, plan.domain)
-        stack.callback(guard.dismiss)
+        commands = [local_guard(plan.interface, plan.domain), *([shlex.split(plan.guard)] if plan.guard else [])]
+        guards = Guards([Guard(command) for command in commands])
+        ready: Prepared | None = None
+        stack.callback(lambda: guards.dismiss(safe=ready is None or ready.safe))
         if not stack.enter_context(real_time()):  # after the guard, which goes there by itself when it stands by
             say("no permission for real-time priority: a busy machine may disturb the command stream")
-        link = connect(plan, stack)
+        connection = connect(plan, stack, say)
         source = opened_source(plan, stack)
-        if not guard.wait():
-            raise Refused("the guard process did not start")
-        say(f"guard stands by as process {guard.pid}")
-        estimator = Estimator(EstimatorConfig(pose_latency=plan.pose_latency))
-        safety = Safety(robot, player.gains, plan.limits)
-        yield Deployment(robot, link, source, player, script, safety, estimator, say=say, guarded=guard.is_alive)
+        for guard in guards.guards:
+            if not guard.wait(GUARD_START):
+                raise Refused("the guard process did not start")
+            say(f"guard stands by as process {guard.pid}")
+        estimator = Estimator(EstimatorConfig(pose_latency=0.0 if plan.pose == "odometry" else plan.pose_latency))
+        log = FlightLog(plan.log, about(plan)) if plan.log is not None else None
+        if log is not None:
+            stack.callback(log.close)
+
+        def say_and_log(text: str) -> None:
+            say(text)
+            if log is not None:
+                log.note(time.monotonic(), text)
+
+        deployment = Deployment(
+            robot,
+            connection.link,
+            source,
+            player,
+            script,
+            Safety(robot, player.gains, limits),
+            estimator,
+            say=say_and_log,
+            log=log,
+            heartbeat=guards.beat,
+        )
+        ready = Prepared(deployment, connection, guards)
+        yield ready
 
 
-def check_interface(interface: str) -> None:
-    import cyclonedds  # noqa: F401 (without it nothing of what follows makes sense)
-
-    names = [name for _, name in socket.if_nameindex()]
-    if "." not in interface and interface not in (*names, *LOOPBACK):
-        raise Refused(f"no network interface {interface} here: there are {', '.join(names)}")
-
-
-def connect(plan: Plan, stack: ExitStack) -> Link:
-    """The link to a robot that has released its motors."""
+def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connection:
+    """Connect to the robot and have it release its motors."""
     from cyclonedds.core import DDSException
 
-    from keystride.deploy import services
-    from keystride.deploy.link import RobotLink, join
+    from keystride.deploy.unitree import services
+    from keystride.deploy.unitree.link import RobotLink, join
 
     try:
         participant = join(plan.interface, plan.domain)
@@ -118,6 +176,8 @@ def connect(plan: Plan, stack: ExitStack) -> Link:
     link = RobotLink(participant)
     stack.callback(link.close)
     if not link.states.wait(CONNECT):
+        if link.corrupt:
+            raise Refused(f"{link.corrupt} low states on {plan.interface} without a valid checksum, and no other")
         raise Refused(f"no robot on {plan.interface}: no low state within {CONNECT:g} s")
     switcher, sport = (services.Client(participant, name) for name in (MOTION_SWITCHER, SPORT))
     stack.callback(switcher.close)
@@ -127,7 +187,14 @@ def connect(plan: Plan, stack: ExitStack) -> Link:
     except services.ServiceError as error:
         raise Refused(str(error)) from error
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
-    return link
+
+    def active() -> str:
+        try:
+            return services.active_mode(switcher, attempts=3)
+        except services.ServiceError:
+            return ""
+
+    return Connection(link, released, active, lambda name: services.select_motion_service(switcher, name))
 
 
 def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
@@ -138,25 +205,77 @@ def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
     except Exception as error:  # every capture library has its own
         raise Refused(f"no poses from {plan.pose}: {error or type(error).__name__}") from error
     stack.callback(source.close)
-    if not source.poses.wait(CONNECT):
+    if not source.wait(CONNECT):
         raise Refused(f"no pose from {plan.pose} within {CONNECT:g} s")
     return source
 
 
 def deploy(plan: Plan, robot: Robot, report: Path | None = None) -> Outcome:
-    with prepared(plan, robot) as deployment:
-        say(KEYS_HELP)
-        session = Session(deployment, Operator(plan.start_after), plan.settle)
-        outcome = session.run()
+    """Play the plan on the robot. Raise Refused when nothing was moved."""
+    console = Console()
+    try:
+        return _deploy(plan, robot, report, console.say)
+    finally:
+        console.close()
+
+
+def _deploy(plan: Plan, robot: Robot, report: Path | None, say: Callable[[str], None]) -> Outcome:
+    with prepared(plan, robot, say) as ready:
+        deployment = ready.deployment
+        operator = Operator(plan.start_after)
+        say(KEYS_HELP if operator.terminal is not None else "no terminal: the remote's B is the emergency stop")
+        outcome = Session(deployment, operator, plan.settle, ready.connection.active).run()
         for line in summary(deployment, outcome):
             say(line)
         if report is not None:
-            write_report(report, deployment, outcome)
+            try:
+                write_report(report, deployment, outcome)
+            except OSError as error:
+                say(f"no report: {error}")
+        ready.guards.dismiss(safe=ready.safe)
+        say(left_in(ready, outcome, restored=restore(plan, ready, outcome, say)))
+        say(f"ended in {outcome.state.value}: {outcome.reason or 'the script was played to its end'}")
     return outcome
 
 
-def say(text: str) -> None:
-    print(text, flush=True)
+def restore(plan: Plan, ready: Prepared, outcome: Outcome, say: Callable[[str], None]) -> str:
+    """Give the motors back on request, when the robot lies; return the name of the motion service that has them."""
+    from keystride.deploy.unitree.services import ServiceError
+
+    if not plan.restore:
+        return ""
+    if not outcome.played:
+        say("motion service not selected again: the robot was stopped and may lie badly; look at it first")
+        return ""
+    name = (ready.connection.released or ["normal"])[0]
+    try:
+        ready.connection.select(name)
+    except ServiceError as error:
+        say(f"motion service not selected again: {error}")
+        return ""
+    return name
+
+
+def left_in(ready: Prepared, outcome: Outcome, restored: str) -> str:
+    if restored:
+        return f"the robot's motion service {restored} holds the motors again"
+    if not outcome.damped:
+        return "brake commands were not seen to go out: the guard brakes; stay away from the robot"
+    return (
+        "the robot is left limp, its motors in damping, its motion service off: "
+        "switch it off and on again, or select the service (--restore) to use the remote"
+    )
+
+
+def about(plan: Plan) -> dict[str, Any]:
+    """Return what a flight log says of its deployment."""
+    return {
+        "policy": plan.policy,
+        "script": str(plan.script),
+        "pose": plan.pose,
+        "interface": plan.interface,
+        "pose_latency": plan.pose_latency,
+    }
 
 
 def summary(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
@@ -165,21 +284,22 @@ def summary(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
         yield f"keyframe {arrival.keyframe + 1}: {distance:.3f} m off, by the robot's own estimate"
     for name, late in (("command stream", outcome.stream), ("policy", outcome.control)):
         yield f"{name}: {late.ticks} times, the latest by {1000 * late.worst:.1f} ms, {late.skipped} left out"
-    yield f"ended in {outcome.state.value}: {outcome.reason or 'the script was played to its end'}"
+    if deployment.log is not None:
+        yield f"flight log: {deployment.log.folder} (keystride deploy replay shows it)"
 
 
 def write_report(path: Path, deployment: Deployment, outcome: Outcome) -> None:
     goals = script_goals(deployment.script)
     content = {
         "state": outcome.state.value,
+        "played": outcome.played,
         "reason": outcome.reason,
         "keyframes": int(used(goals).sum()),
         "arrivals": [{"keyframe": a.keyframe, "step": a.step, "error": a.error.tolist()} for a in deployment.arrivals],
         "stream": asdict(outcome.stream),
         "control": asdict(outcome.control),
+        "walked": deployment.walked,
         "poses_not_believed": deployment.estimator.rejected,
-        "messages_that_were_no_pose": deployment.source.rejected,
+        "pose_messages_dropped": deployment.source.rejected,
     }
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=2))
-    part.replace(path)
+    write_atomically(path, json.dumps(content, indent=2))

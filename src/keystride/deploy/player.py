@@ -5,9 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
-from keystride.deploy.estimator import BaseState
+from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.safety import Gains
 from keystride.keyframes.goals import Goals
+from keystride.policy.guide import guided
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats
 
@@ -53,18 +54,20 @@ def batch(state: RobotState) -> Batch:
 class PolicyPlayer:
     """An exported policy on this robot."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, *, inbetween: bool = True) -> None:
+        self.policy, self.inbetween = policy, inbetween
+        self._driver = guided(policy, inbetween=inbetween)
         stiffness, damping = policy.metadata.joint_stiffness, policy.metadata.joint_damping
         self.gains = Gains(np.array(stiffness), np.array(damping))
         self._action: Floats | None = None  # (1, 12)
 
     def reset(self) -> None:
         self._action = None
+        self._driver = guided(self.policy, inbetween=self.inbetween)
 
     def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
         robots = batch(state)
         if self._action is None:
-            self._action = self.policy.resting_action(robots.joint_angles)
-        targets, self._action = self.policy.step(robots, goals, np.array([step]), self._action)
+            self._action = self._driver.resting_action(robots.joint_angles)
+        targets, self._action = self._driver.step(robots, goals, np.array([step]), self._action)
         return targets[0]

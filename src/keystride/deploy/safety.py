@@ -1,11 +1,11 @@
-"""The one layer between policy and motors. Every command that is sent comes out of `Safety.command`."""
+"""The one layer between policy and motors: every command that is sent comes out of `Safety.command`."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from keystride.deploy.fault_checks import CHECKS, Check, Limits, Reading
 from keystride.deploy.states import Event, State, after
-from keystride.deploy.watches import WATCHES, Limits, Reading, Watch
 from keystride.robot.description import Floats, Robot
 
 RAMP_STIFFNESS, RAMP_DAMPING = 60.0, 3.0  # N m/rad, N m s/rad: enough to lift the trunk off the ground without sagging
@@ -14,6 +14,10 @@ BRAKE = 3.0  # N m s/rad, in damping
 FOLDED_LEG = (0.0, 1.36, -2.65)  # rad: lying, feet under the hips
 RAMP_SPEED = 0.8  # rad/s, the mean of the joint that has furthest to go
 SHORTEST_RAMP = 0.3  # s
+
+STREAM_PERIOD = 0.002  # s between commands
+LONGEST_STEP = 2 * STREAM_PERIOD  # s of change that one command may make, however long the last one is ago
+STOPPED_BY_OPERATOR = "stopped by the operator"
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,12 @@ RAMP_GAINS = uniform(RAMP_STIFFNESS, RAMP_DAMPING)
 
 
 def limp() -> MotorCommand:
+    """No torque at all."""
     return MotorCommand(np.zeros(12), np.zeros(12), np.zeros(12))
 
 
 def brake() -> MotorCommand:
+    """No stiffness, joints braked."""
     return MotorCommand(np.zeros(12), np.zeros(12), np.full(12, BRAKE))
 
 
@@ -84,14 +90,24 @@ def smooth(x: float) -> float:
 def hold_back(
     target: Floats, last: Floats, *, dt: float, gains: Gains, reading: Reading, limits: Limits, robot: Robot
 ) -> Floats:
-    """The nearest target within the joints' range, the rate and, above all, the torque that the motors can give."""
+    """Return the nearest target within the joints' range, the rate and, above all, the torque of the motors."""
     bounded = np.clip(target, robot.lower + limits.joint_margin, robot.upper - limits.joint_margin)
     step = limits.target_rate * dt
     stepped = np.clip(bounded, last - step, last + step)
     # stiffness * (target - angle) - damping * speed stays within the limit
-    centre = reading.joint_angles + gains.damping * reading.joint_velocities / gains.stiffness
-    reach = limits.torque_share * robot.torque_limit / gains.stiffness
+    softness = 1.0 / np.maximum(gains.stiffness, 1e-3)
+    centre = reading.joint_angles + gains.damping * reading.joint_velocities * softness
+    reach = limits.torque_share * robot.torque_limit * softness
     return np.clip(stepped, centre - reach, centre + reach)
+
+
+def approach(gains: Gains, wanted: Gains, *, dt: float, limits: Limits) -> Gains:
+    """Return gains that go from `gains` towards `wanted` no faster than they may change."""
+    stiffness, damping = (rate * dt for rate in limits.gain_rate)
+    return Gains(
+        np.clip(wanted.stiffness, gains.stiffness - stiffness, gains.stiffness + stiffness),
+        np.clip(wanted.damping, gains.damping - damping, gains.damping + damping),
+    )
 
 
 @dataclass
@@ -99,31 +115,39 @@ class Safety:
     robot: Robot
     gains: Gains  # the policy's
     limits: Limits = field(default_factory=Limits)
-    watches: tuple[Watch, ...] = WATCHES
+    checks: tuple[Check, ...] = CHECKS
     state: State = State.IDLE
-    reason: str = ""  # why it stopped: the first fault's name
+    reason: str = ""  # why it stopped: the name of the first fault
+    finished: bool = False  # whether the script was played to its end
     _ramp: Ramp | None = None
     _since: float = 0.0
     _before: float | None = None
     _target: Floats | None = None  # last one sent
-    _tripped: dict[str, float] = field(default_factory=dict)  # watch to the moment it tripped
+    _gains: Gains = field(default_factory=lambda: uniform(0.0, 0.0))  # last ones sent
+    _failed: dict[str, float] = field(default_factory=dict)  # check to the moment it failed first
+
+    @property
+    def played(self) -> bool:
+        """Whether the script was played to its end and nothing went wrong afterwards."""
+        return self.finished and not self.reason
 
     def tell(self, event: Event, now: float, joints: Floats, reason: str = "") -> bool:
-        """An event has happened; whether it changed the state."""
+        """Take an event; return whether it changed the state."""
         state = after(self.state, event)
         if state is self.state:
             return False
         self.state, self._since = state, now
-        if reason and not self.reason:
+        self.finished = self.finished or event is Event.FINISH
+        if reason and self.reason in ("", STOPPED_BY_OPERATOR):
             self.reason = reason
         self._ramp = self._new_ramp(joints)
         return True
 
     def command(self, now: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
-        """What to send now. Faults and ends of ramps are seen to first."""
-        dt = 0.0 if self._before is None else max(now - self._before, 0.0)
+        """Return what to send now, after faults and ends of ramps have been seen to."""
+        dt = 0.0 if self._before is None else min(max(now - self._before, 0.0), LONGEST_STEP)
         self._before = now
-        self._watch(now, reading)
+        self._check(now, reading)
         self._advance(now, reading)
         if self.state is State.IDLE:
             return limp()
@@ -131,14 +155,14 @@ class Safety:
             return brake()
         return self._drive(now, dt, reading, policy_target)
 
-    def _watch(self, now: float, reading: Reading) -> None:
-        for watch in self.watches:
-            if self.state not in watch.states or not watch.tripped(reading, self.limits, self.robot):
-                self._tripped.pop(watch.name, None)
+    def _check(self, now: float, reading: Reading) -> None:
+        for check in self.checks:
+            if self.state not in check.states or not check.failed(reading, self.limits, self.robot):
+                self._failed.pop(check.name, None)
                 continue
-            since = self._tripped.setdefault(watch.name, now)
-            if now - since >= watch.patience:
-                self.tell(watch.leads_to, now, reading.joint_angles, watch.name)
+            since = self._failed.setdefault(check.name, now)
+            if now - since >= check.patience:
+                self.tell(check.leads_to, now, reading.joint_angles, check.name)
 
     def _advance(self, now: float, reading: Reading) -> None:
         if self._ramp is None or now - self._since < self._ramp.seconds:
@@ -150,15 +174,15 @@ class Safety:
 
     def _drive(self, now: float, dt: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
         running = self.state is State.RUNNING
-        gains = self.gains if running else RAMP_GAINS
+        self._gains = approach(self._gains, self.gains if running else RAMP_GAINS, dt=dt, limits=self.limits)
         wanted = policy_target if running else self._ramp_target(now)
         last = reading.joint_angles if self._target is None else self._target
         if wanted is None or not np.isfinite(wanted).all():  # not there yet, or broken: its age will tell
             wanted = last
         self._target = hold_back(
-            wanted, last, dt=dt, gains=gains, reading=reading, limits=self.limits, robot=self.robot
+            wanted, last, dt=dt, gains=self._gains, reading=reading, limits=self.limits, robot=self.robot
         )
-        return MotorCommand(self._target, gains.stiffness, gains.damping)
+        return MotorCommand(self._target, self._gains.stiffness, self._gains.damping)
 
     def _ramp_target(self, now: float) -> Floats | None:
         return None if self._ramp is None else self._ramp.at(now - self._since)

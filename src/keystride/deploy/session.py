@@ -2,32 +2,44 @@
 
 import gc
 import sys
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from keystride.deploy.clock import Lateness, Ticker
-from keystride.deploy.codec import encode_command
-from keystride.deploy.control import STREAM_PERIOD, Deployment
-from keystride.deploy.operator import Operator, signals_stop, single_keys
-from keystride.deploy.safety import brake
+from keystride.deploy.deployment import Deployment
+from keystride.deploy.operator import Operator, single_keys, stop_signals
+from keystride.deploy.safety import STREAM_PERIOD, brake
 from keystride.deploy.states import Event, State
 from keystride.keyframes.goals import CONTROL_DT
 
-LOOK = 0.3  # s of reading before standing up: time for every watch to object
+LOOK = 0.3  # s of reading before standing up: time for every check to object
 SETTLE = 2.0  # s of braking at the end
-POLL = 0.02
+POLL = 0.02  # s
+SERVICE_EVERY = 0.5  # s between questions about the robot's own motion service
+HANGING = 2.0  # s without a command, after which the stream is given up
+CONFIRMED = 20  # brake commands sent in a row, after which the robot may be left
 
 
 @dataclass(frozen=True)
 class Outcome:
     state: State
-    reason: str  # empty: the script was played to its end
+    played: bool  # the script, to its end
+    damped: bool  # whether brake commands were seen to go out at the end
+    reason: str  # why it was stopped; empty when it was played
     stream: Lateness
     control: Lateness
 
 
 class Session:
-    def __init__(self, deployment: Deployment, operator: Operator, settle: float = SETTLE) -> None:
+    def __init__(
+        self,
+        deployment: Deployment,
+        operator: Operator,
+        settle: float = SETTLE,
+        motion_service: Callable[[], str] | None = None,  # asks the robot which of its own holds the motors; slow
+    ) -> None:
         self.deployment = deployment
         self.operator = operator
         self.settle = settle
@@ -35,20 +47,28 @@ class Session:
         self._stream = Ticker("stream", STREAM_PERIOD, self._stream_tick, self._stream_failed)
         self._control = Ticker("control", CONTROL_DT, deployment.control, self._control_failed)
         self._brake = Ticker("brake", STREAM_PERIOD, self._brake_tick, lambda error: None)
+        self._ask = motion_service
+        self._over_event = threading.Event()
 
     def run(self) -> Outcome:
-        """Stand up, play, lie down. Ends in damping."""
+        """Stand up, play, lie down; end in damping."""
         gc.freeze()  # what is there by now stays: no pause to look through it
         sys.setswitchinterval(0.0005)  # s: no thread keeps the others waiting for a quarter of the stream's period
-        with signals_stop(self.deployment), single_keys():
+        with stop_signals(self.deployment), single_keys(self.operator.terminal):
             self._stream.start()
             self._control.start()
+            if self._ask is not None:
+                threading.Thread(target=self._watch_service, name="motion service", daemon=True).start()
             try:
                 self._attend()
             finally:
                 self._down()
         safety = self.deployment.safety
-        return Outcome(safety.state, self.failure or safety.reason, self._stream.lateness, self._control.lateness)
+        reason = self.failure or safety.reason or ("" if safety.played else "ended before the script was played")
+        damped = self.deployment.brakes_sent >= CONFIRMED
+        return Outcome(
+            safety.state, safety.played and not reason, damped, reason, self._stream.lateness, self._control.lateness
+        )
 
     def _attend(self) -> None:
         begun, stood = time.monotonic(), False
@@ -57,8 +77,9 @@ class Session:
             if not stood and now - begun > LOOK:
                 stood = True
                 self.deployment.ask(Event.STAND)
-            if not self.deployment.guarded():
-                self.deployment.emergency = self.deployment.emergency or "guard process lost"
+            sent_at = self.deployment.sent_at
+            if sent_at is not None and now - sent_at > HANGING:  # the guard has braked long since
+                self.failure = "command stream hangs"
             self.operator.attend(self.deployment, now)
             time.sleep(POLL)
 
@@ -66,23 +87,32 @@ class Session:
         return bool(self.failure) or self.deployment.safety.state is State.DAMPING
 
     def _down(self) -> None:
-        """Braking to the last: an error in the operator's loop ends here too."""
+        """Brake to the last; an error in the operator's loop ends here too."""
         if not self._over():
             self.deployment.emergency = self.deployment.emergency or "program error"
         time.sleep(self.settle)
+        self._over_event.set()
         for loop in (self._control, self._stream, self._brake):
             loop.stop()
 
     def _stream_tick(self, now: float) -> None:
-        self.deployment.stream(now)
+        self.deployment.stream(now, self._stream.lateness.last)
 
     def _stream_failed(self, error: BaseException) -> None:
+        self._brake.start()
         self.failure = f"command stream failed: {error!r}"
         self.deployment.say(self.failure)
-        self._brake.start()
 
     def _brake_tick(self, now: float) -> None:
-        self.deployment.link.send(encode_command(self.deployment.robot, brake()))
+        self.deployment.send(now, brake())
 
     def _control_failed(self, error: BaseException) -> None:
-        self.deployment.say(f"policy failed: {error!r}")  # no more targets: the watch on their age stops the robot
+        self.deployment.say(f"policy failed: {error!r}")  # no more targets: the check of their age stops the robot
+
+    def _watch_service(self) -> None:
+        assert self._ask is not None
+        while not self._over_event.wait(SERVICE_EVERY):
+            name = self._ask()
+            if name:
+                self.deployment.motion_service = name
+                return

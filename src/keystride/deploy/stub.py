@@ -1,10 +1,12 @@
-"""A STUB, not a policy: an open trot towards the next keyframe, so that the deployment can be tested without one.
+"""Stubs, not policies: a trot towards the next keyframe without feedback, and broken variants of it.
 
-It knows nothing of roll, pitch, posture or jumps, and is never used unless a self-test or a test asks for it.
+With them the deployment can be tested without a policy. They know nothing of roll, pitch, posture or jumps, and are
+never used unless a self-test or a test asks for one by name.
 """
 
 import time
 from collections.abc import Callable
+from itertools import repeat
 
 import numpy as np
 
@@ -77,4 +79,37 @@ class SlowStub(TrotStub):
         return super().step(state, goals, step)
 
 
-STUBS: dict[str, Callable[[Robot], TrotStub]] = {"STUB-TROT": TrotStub, "STUB-SLOW": SlowStub}
+class HogStub(TrotStub):
+    """Keeps the interpreter's lock for most of a second, once it walks: no other thread of the process runs."""
+
+    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+        if step == 50:
+            until = time.monotonic() + 0.5
+            while time.monotonic() < until:
+                sum(repeat(0, 10_000_000))  # in one piece
+        return super().step(state, goals, step)
+
+
+class RunawayStub(TrotStub):
+    """Throws its legs from one end of their range to the other, once it walks."""
+
+    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+        if step > 40:
+            return self.robot.upper if step // 5 % 2 else self.robot.lower
+        return super().step(state, goals, step)
+
+
+class ShapeStub(TrotStub):
+    """Gives targets for one joint too few."""
+
+    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+        return super().step(state, goals, step)[:11]
+
+
+STUBS: dict[str, Callable[[Robot], TrotStub]] = {
+    "STUB-TROT": TrotStub,
+    "STUB-SLOW": SlowStub,
+    "STUB-HOG": HogStub,
+    "STUB-RUNAWAY": RunawayStub,
+    "STUB-SHAPE": ShapeStub,
+}

@@ -11,8 +11,9 @@ from keystride.evaluation.errors import keyframe_errors, met
 from keystride.keyframes.goals import CONTROL_DT, Goals, used
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import Randomization, Simulator, StartState, State
+from keystride.policy.guide import guided
 from keystride.robot.description import Floats, Robot
-from keystride.task.ends import fallen
+from keystride.task.terminations import fallen
 
 SECONDS_AFTER = 1.0  # an episode ends this long after its last keyframe, as in training
 NEVER = -1
@@ -63,7 +64,7 @@ class Rollout:
 
     @property
     def errors(self) -> Floats:
-        """(E, K, 5) at each keyframe's own step. A fallen robot's are read where it lies: no episode is left out."""
+        """(E, K, 6) at each keyframe's own step. A fallen robot's are read where it lies: no episode is left out."""
         return errors_when_due(self.goals, self.trace)
 
     @property
@@ -86,12 +87,18 @@ def run_episodes(
     *,
     world: World | None = None,
     progress: Progress | None = None,
+    inbetween: bool = True,
+    seconds_after: float = SECONDS_AFTER,
 ) -> Rollout:
-    """Simulate until one second after the last keyframe. The same arguments give the same arrays, bit for bit."""
+    """Simulate until some time after the last keyframe. The same arguments give the same arrays, bit for bit.
+
+    A policy is given waypoints in gaps that are longer than it was trained on, unless inbetween is False.
+    """
+    controller = guided(controller, robot, inbetween=inbetween)
     simulator = make_simulator(robot, len(goals.step), world or World())
     simulator.reset(np.arange(len(goals.step)), start)
-    end = episode_ends(goals)
-    trace, fell = _simulate(controller, simulator, goals, int(end.max()), progress)
+    end = episode_ends(goals, seconds_after)
+    trace, fell = _simulate(controller, robot, simulator, goals, int(end.max()), progress)
     return Rollout(goals, trace, end, np.where(fell <= end, fell, NEVER))
 
 
@@ -104,13 +111,13 @@ def make_simulator(robot: Robot, environments: int, world: World) -> Simulator:
     return simulator
 
 
-def episode_ends(goals: Goals) -> NDArray[np.int64]:
+def episode_ends(goals: Goals, seconds_after: float = SECONDS_AFTER) -> NDArray[np.int64]:
     """(E,)"""
-    return np.where(used(goals), goals.step, 0).max(axis=1) + round(SECONDS_AFTER / CONTROL_DT)
+    return np.where(used(goals), goals.step, 0).max(axis=1) + round(seconds_after / CONTROL_DT)
 
 
 def errors_when_due(goals: Goals, trace: Trace) -> Floats:
-    """(E, K, 5) each keyframe against the state at its own control step."""
+    """(E, K, 6) each keyframe against the state at its own control step."""
     columns = [
         keyframe_errors(goals[:, k : k + 1], *_poses_at(trace, goals.step[:, k]))[:, 0]
         for k in range(goals.step.shape[1])
@@ -125,7 +132,7 @@ def _poses_at(trace: Trace, step: NDArray[np.int64]) -> tuple[Floats, Floats, Fl
 
 
 def _simulate(
-    controller: Controller, simulator: Simulator, goals: Goals, steps: int, progress: Progress | None
+    controller: Controller, robot: Robot, simulator: Simulator, goals: Goals, steps: int, progress: Progress | None
 ) -> tuple[Trace, NDArray[np.int64]]:
     state = simulator.state()
     action = controller.resting_action(state.joint_angles)
@@ -133,8 +140,8 @@ def _simulate(
     fell = np.full(simulator.environments, np.iinfo(np.int64).max)
     for step in range(steps):
         target, action = controller.step(state, goals, np.full(simulator.environments, step), action)
-        state = _frozen_where_diverged(simulator.advance(target), state)
-        fell = np.where(fallen(state) | state.diverged, np.minimum(fell, step + 1), fell)
+        state = frozen_where_diverged(simulator.advance(target), state)
+        fell = np.where(fallen(robot, state) | state.diverged, np.minimum(fell, step + 1), fell)
         states.append(state)
         targets.append(target)
         if progress is not None:
@@ -142,7 +149,7 @@ def _simulate(
     return _trace(states, targets), fell
 
 
-def _frozen_where_diverged(state: State, before: State) -> State:
+def frozen_where_diverged(state: State, before: State) -> State:
     """A simulation that blew up counts as a fall; its last sane state stands for it."""
     if not state.diverged.any():
         return state

@@ -9,7 +9,8 @@ from keystride.keyframes.goals import Goals, goal_errors
 from keystride.robot.description import Floats
 from keystride.task.rewards import error_sizes
 
-METRICS = ("distance_m", "roll_deg", "pitch_deg", "yaw_deg", "posture_deg")  # in the order of goal COMPONENTS
+# In the order of goal COMPONENTS; then the height, which is part of the distance and is judged on its own as well.
+METRICS = ("distance_m", "roll_deg", "pitch_deg", "yaw_deg", "posture_deg", "height_m")
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,11 @@ class Thresholds:
     pitch_deg: float = 10.0
     yaw_deg: float = 15.0
     posture_deg: float = 10.0
+    height_m: float = 0.05
 
     def __str__(self) -> str:
         return (
-            f"{self.distance_m:g} m, roll and pitch {self.roll_deg:g} deg, yaw {self.yaw_deg:g} deg, "
+            f"{self.distance_m:g} m, height {self.height_m:g} m, roll and pitch {self.roll_deg:g} deg, yaw {self.yaw_deg:g} deg, "
             f"posture {self.posture_deg:g} deg"
         )
 
@@ -33,7 +35,7 @@ THRESHOLDS = Thresholds()
 
 
 def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints: Floats) -> Floats:
-    """(E, K, 5) in the units of METRICS, NaN where a keyframe has no such component.
+    """(E, K, 6) in the units of METRICS, NaN where a keyframe has no such component.
 
     Distance is the norm in space, or over the ground where the keyframe has no height; angles are wrapped and absolute;
     posture is the root mean square over the joints. Poses are (E, ...), each the same for all of a robot's keyframes.
@@ -41,11 +43,14 @@ def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints:
     sizes = error_sizes(goal_errors(goals, position, orientation, joints))  # m, rad, rad, rad, rad (norm)
     degree = np.degrees(1.0)
     units = np.array([1.0, degree, degree, degree, degree / np.sqrt(joints.shape[-1])])
-    return np.where(goals.presence, sizes * units, np.nan)
+    errors = np.where(goals.presence, sizes * units, np.nan)
+    height = np.abs(goals.position[..., 2] - position[:, None, 2])
+    asked = goals.presence[..., 0] & goals.height
+    return np.concatenate([errors, np.where(asked, height, np.nan)[..., None]], axis=-1)
 
 
 def met(errors: Floats, thresholds: Thresholds = THRESHOLDS) -> NDArray[np.bool_]:
-    """(...,) whether all components present (..., 5) are within the thresholds; a row without any is not."""
+    """(...,) whether all components present (..., 6) are within the thresholds; a row without any is not."""
     absent = np.isnan(errors)
     within = np.where(absent, 0.0, errors) <= np.array(astuple(thresholds))
     return np.all(within, axis=-1) & ~np.all(absent, axis=-1)

@@ -8,8 +8,8 @@ import numpy as np
 from keystride import geometry
 from keystride.evaluation.episodes import Rollout
 from keystride.evaluation.errors import METRICS, THRESHOLDS
-from keystride.evaluation.ink import INK, MISSED, OTHER, PATH, SERIES, SOFT, arrows, drawing
-from keystride.evaluation.rows import Row
+from keystride.evaluation.rendering.plot_style import INK, MISSED, OTHER, PATH, SERIES, SOFT, arrows, drawing
+from keystride.evaluation.results import Row
 from keystride.evaluation.suites import NEXT_ONLY
 from keystride.evaluation.tables import HEADINGS
 from keystride.keyframes.goals import CONTROL_DT

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keystride import geometry
 from keystride.motion.clip import FPS, difference
 from keystride.motion.contacts import foot_clearance, planted
 from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints
 
 MOVING = 0.15  # m/s of the base: below, it stands, and a gait means nothing
 LOW = 0.005  # m: a foot this near to the ground touches it
@@ -24,6 +26,12 @@ class Gait:
     slide_m_s: Floats  # of planted feet
     skating_share: Floats  # of the time that a foot touches the ground, moving faster than a planted one
     joint_acceleration: Floats  # rad/s^2, root mean square: trembling shows here
+
+
+def feet_in_world(robot: Robot, position: Floats, orientation: Floats, joints: Floats) -> Floats:
+    """(..., 4, 3) m"""
+    feet = feet_from_joints(robot, joints)
+    return position[..., None, :] + geometry.rotate(orientation[..., None, :], feet)
 
 
 def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_velocities: Floats) -> Gait:

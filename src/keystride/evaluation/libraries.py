@@ -18,6 +18,7 @@ class Libraries:
     dataset: Library
     held_out: Library | None = None
     unseen: Library | None = None
+    captured: bool = False  # whether the dataset holds motion capture, as the paper's does
 
 
 def load_libraries(
@@ -32,7 +33,7 @@ def load_libraries(
         train += authored_clips(robot)
     held_out = [clip for folder in folders for clip in load_library_clips(folder, "held_out")]
     foreign = [clip for folder in unseen for clip in load_library_clips(folder)]
-    return Libraries(Library(robot, train), _maybe(robot, held_out), _maybe(robot, foreign))
+    return Libraries(Library(robot, train), _maybe(robot, held_out), _maybe(robot, foreign), captured=bool(folders))
 
 
 def _maybe(robot: Robot, clips: list[Clip]) -> Library | None:

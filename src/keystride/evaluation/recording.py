@@ -1,19 +1,24 @@
-"""One episode, ready to be printed, plotted, replayed or filmed."""
+"""The recording of one episode, and its files: replay, film, plot."""
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.evaluation.episodes import NEVER, Controller, Rollout, World, run_episodes
+from keystride.evaluation.episodes import NEVER, SECONDS_AFTER, Controller, Rollout, World, run_episodes
 from keystride.evaluation.errors import METRICS, THRESHOLDS
-from keystride.evaluation.starts import exact_stance
+from keystride.evaluation.initial_states import exact_stance
+from keystride.files import write_atomically
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.robot.description import Floats, Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Recording:
     joint_targets: Floats  # (T, 12) rad
     goals: Goals  # (1, K)
     labels: tuple[str, ...]  # (K,)
-    errors: Floats  # (K, 5) as METRICS, NaN where absent
+    errors: Floats  # (K, 6) as METRICS, NaN where absent
     met: NDArray[np.bool_]  # (K,)
     fell: int  # control step of the fall, or NEVER
 
@@ -51,10 +56,52 @@ class Recording:
         """s"""
         return None if self.fell == NEVER else self.fell * CONTROL_DT
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return a replay as one HTML page that any browser opens, and write it to `path` if one is given."""
+        from keystride.evaluation.rendering.replay import replay_page
 
-def play(controller: Controller, robot: Robot, script: Script, *, title: str, policy: str) -> Recording:
-    """The script, by one robot that starts in its stance at the origin and faces x."""
-    rollout = run_episodes(controller, robot, exact_stance(robot), script_goals(script), world=World(threads=1))
+        page = replay_page(self)
+        if path is not None:
+            write_atomically(Path(path), page)
+        return page
+
+    def to_video(self, path: str | Path, size: tuple[int, int] = (800, 450)) -> None:
+        """Render a film (.mp4 or .gif) of width and height `size`. Needs the `video` extra and a way to render off screen."""
+        from keystride.evaluation.rendering.video import write_video
+
+        write_video(self, Path(path), size)
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """Return a Matplotlib figure of the path, height, angles and joints; write it (.png, .svg, .pdf) if a path is given."""
+        from keystride.evaluation.rendering.plot import draw_recording
+        from keystride.evaluation.rendering.plot_style import save_figure
+
+        figure = draw_recording(self)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure
+
+
+def play_script(
+    controller: Controller,
+    robot: Robot,
+    script: Script,
+    *,
+    title: str,
+    policy: str,
+    inbetween: bool = True,
+    seconds_after: float = SECONDS_AFTER,
+) -> Recording:
+    """Simulate a script with one robot that starts in its stance at the origin and faces x."""
+    rollout = run_episodes(
+        controller,
+        robot,
+        exact_stance(robot),
+        script_goals(script, robot=robot),
+        world=World(threads=1),
+        inbetween=inbetween,
+        seconds_after=seconds_after,
+    )
     labels = tuple(keyframe.label or "" for keyframe in script.keyframes)
     return record(rollout, 0, robot, title=title, policy=policy, labels=labels)
 

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from keystride.evaluation import figures
-from keystride.evaluation.ink import as_svg
+from keystride.evaluation.rendering.plot_style import as_svg
 from keystride.evaluation.suites import Outcome
 from keystride.evaluation.tables import Cell, Table, suite_table
 
@@ -17,6 +17,9 @@ NOTES = {
     "anticipation": "Position goals 1 s and 0.5 s (slow: 1 s) apart. Boxes hold the middle half of the episodes.",
     "style": "Two seconds each: the policy on keyframes of the clips, and stretches of the clips themselves. "
     "The clips' Fréchet distance is that between two draws of them, the least that could be reached.",
+    "everyday": "Scripts as people write them, each robot in a slightly different stance. Drift: the farthest from where it "
+    "stood, from one second after the last keyframe on.",
+    "motors": "Of every joint at every control step, until the end or a fall; 1 is what the motor is rated for.",
     "robustness": "The same episodes, half with dataset and half with random keyframes; pushes come every 1 to 2 s.",
 }
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from keystride.evaluation.episodes import World
-from keystride.evaluation.rows import Subject, rows_of_all_goals
+from keystride.evaluation.results import Subject, rows_of_all_goals
 from keystride.evaluation.suites import Outcome, Setting, draw
 from keystride.physics.simulator import Randomization
 

@@ -4,14 +4,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from keystride import geometry
 from keystride.evaluation.episodes import Rollout
-from keystride.evaluation.gait import Gait, measure_gait
-from keystride.evaluation.rows import Row, Subject, single_row
+from keystride.evaluation.gait import Gait, feet_in_world, measure_gait
+from keystride.evaluation.results import Row, Subject, single_row
 from keystride.evaluation.suites import Outcome, Setting, draw
 from keystride.motion.library import Library
 from keystride.robot.description import Floats, Robot
-from keystride.robot.kinematics import feet_from_joints
 
 STRETCH = 100  # frames; 2 s
 CLIP_STRETCHES = 2048  # enough that two draws of the clips hardly differ
@@ -56,12 +54,6 @@ def motion_of_clips(robot: Robot, library: Library, random: np.random.Generator,
     frames = library.frames[first + np.arange(STRETCH)[:, None]]  # (T, E)
     feet = feet_in_world(robot, frames.position, frames.orientation, frames.joint_angles)
     return Motion(feet, frames.linear_velocity, frames.joint_angles, frames.joint_velocities)
-
-
-def feet_in_world(robot: Robot, position: Floats, orientation: Floats, joints: Floats) -> Floats:
-    """(..., 4, 3) m"""
-    feet = feet_from_joints(robot, joints)
-    return position[..., None, :] + geometry.rotate(orientation[..., None, :], feet)
 
 
 def frechet_distance(a: Floats, b: Floats) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from keystride.evaluation.errors import METRICS
-from keystride.evaluation.rows import MET_SHARE, Row
+from keystride.evaluation.results import MET_SHARE, Row
 
 HEADINGS = {
     "distance_m": "distance, m",
@@ -12,7 +12,13 @@ HEADINGS = {
     "pitch_deg": "pitch, deg",
     "yaw_deg": "yaw, deg",
     "posture_deg": "posture, deg",
+    "height_m": "height, m",
     MET_SHARE: "met",
+    "drift_m": "drift, m",
+    "drift_deg": "drift, deg",
+    "airborne_s": "airborne, s",
+    "flight_share": "flights of 0.15 s, share",
+    "joint_speed_share": "joint speed (99.9th percentile), share of the rating",
     "frechet_angles_rad": "Fréchet distance of joint angles, rad",
     "frechet_velocities_rad_s": "Fréchet distance of joint velocities, rad/s",
     "duty_factor": "duty factor",
@@ -23,12 +29,17 @@ HEADINGS = {
     "joint_acceleration": "joint acceleration (rms), rad/s²",
 }
 TITLES = {
-    "matching": "Keyframe matching: full poses",
+    "matching": "Keyframe matching: full poses, analogous to the paper's",
     "generalization": "Generalization: where keyframes come from",
     "anticipation": "Anticipation: two goals in a row",
     "style": "Style: policy beside clips",
+    "everyday": "Everyday: scripts as people write them",
+    "motors": "Motors: joint speed",
     "robustness": "Robustness: what each randomised factor costs",
 }
+
+
+FURTHER = ("drift_m", "drift_deg", "airborne_s", "flight_share", "joint_speed_share")  # beside errors
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ def suite_table(suite: str, rows: Sequence[Row]) -> Table:
 
 
 def _error_table(suite: str, rows: Sequence[Row]) -> Table:
-    metrics = [metric for metric in (*METRICS, MET_SHARE) if any(row.metric == metric for row in rows)]
+    metrics = [metric for metric in (*METRICS, MET_SHARE, *FURTHER) if any(row.metric == metric for row in rows)]
     lines = []
     for (scenario, goal), group in _grouped(rows).items():
         found = {row.metric: row for row in group}
@@ -71,8 +82,13 @@ def _style_table(rows: Sequence[Row]) -> Table:
 
 def error_cell(row: Row) -> Cell:
     digits = decimals(row.metric)
-    if row.metric == MET_SHARE:
+    if row.metric in (MET_SHARE, "flight_share"):
         return Cell(f"{100 * row.mean:.0f}%")
+    if row.metric == "joint_speed_share":
+        return Cell(f"{row.mean:.2f}")
+    if row.analogous is not None:
+        paper = f"analogous: {row.analogous:.{digits}f} ± {row.analogous_std or 0.0:.{digits}f}"
+        return Cell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}", paper)
     if row.paper is None:
         return Cell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}")
     paper = f"{row.paper:.{digits}f} ± {row.paper_std or 0.0:.{digits}f}"
@@ -80,7 +96,7 @@ def error_cell(row: Row) -> Cell:
 
 
 def decimals(metric: str) -> int:
-    return 3 if metric == "distance_m" else 1
+    return 3 if metric.endswith("_m") else 2 if metric.endswith("_s") else 1
 
 
 def _spread(row: Row) -> str:

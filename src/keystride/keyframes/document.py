@@ -6,18 +6,23 @@ YAML 1.2's core schema, so that `1e-3` is a number and `on` and `1:30` are text.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf, nan
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
+from keystride.errors import FileError
 from keystride.keyframes.problems import Place, Problem, ScriptError, shorten
+from keystride.reading import MOST_NAMED, mistake, read_bytes
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 8  # a script needs four
+MAX_MODEL_DEPTH = 32  # of other files: the stages of a run need a dozen
 MAX_DIGITS = 19  # a longer integer is read as a float: Python takes quadratic time for it, or refuses
 
 INTEGER = re.compile(r"[-+]?[0-9]+\Z")
@@ -62,10 +67,55 @@ def decode(content: bytes) -> str:
     return text
 
 
-def read_yaml(text: str) -> Document:
+Model = TypeVar("Model")
+Result = TypeVar("Result")
+
+
+def read_model(path: Path, kind: type[Model]) -> Model:
+    """Read a YAML file by the schema of a pydantic model or dataclass; FileError names file, line, field and what is allowed."""
+    return _read(path, lambda content: parse_model(content, kind, str(path)))
+
+
+def read_mapping(path: Path, kind: type[Model]) -> dict[str, Any]:
+    """Read a YAML file as it stands, after a check by a schema: order and entries that the schema does not know stay."""
+
+    def parse(content: bytes) -> dict[str, Any]:
+        parse_model(content, kind, str(path))
+        return read_yaml(decode(content), MAX_MODEL_DEPTH).data
+
+    return _read(path, parse)
+
+
+def _read(path: Path, parse: Callable[[bytes], Result]) -> Result:
+    """Read and parse a file; errors name it."""
+    try:
+        return parse(read_bytes(path, MAX_BYTES))
+    except ScriptError as error:
+        raise FileError("; ".join(ScriptError(error.problems, str(path)).lines())) from error
+    except FileError as error:
+        message = str(error)
+        raise FileError(message if message.startswith(str(path)) else f"{path}: {message}") from error
+
+
+def parse_model(content: bytes, kind: type[Model], source: str) -> Model:
+    document = read_yaml(decode(content), MAX_MODEL_DEPTH)
+    problems = [*document.problems]
+    try:
+        model = TypeAdapter(kind).validate_python(document.data)
+        if not problems:
+            return model
+    except ValidationError as error:
+        entries = error.errors(include_url=False, include_context=False)
+        problems += [Problem((), mistake(entry), document.line(entry["loc"])) for entry in entries]
+    shown = [f"{source}:{one.line}: {one}" if one.line else f"{source}: {one}" for one in problems[:MOST_NAMED]]
+    more = len(problems) - len(shown)
+    raise FileError("; ".join(shown) + (f"; and {more} more" if more else ""))
+
+
+def read_yaml(text: str, depth: int = MAX_DEPTH) -> Document:
     document = Document()
     try:
-        _Reader(document, text).read()
+        _Reader(document, text, depth).read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise _stop(f"is not YAML: {error.problem or error.context}", mark.line + 1 if mark else None) from None
@@ -121,8 +171,8 @@ def _keep(document: Document, found: dict[str, Any], place: Place, value: Any, l
 class _Reader:
     """Recursive descent over YAML events; the depth is bounded, so the recursion is too."""
 
-    def __init__(self, document: Document, text: str):
-        self.document = document
+    def __init__(self, document: Document, text: str, depth: int):
+        self.document, self.depth = document, depth
         loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
         self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=loader))
 
@@ -139,8 +189,8 @@ class _Reader:
     def value(self, event: yaml.Event, place: Place) -> Any:
         line = _line(event)
         self.document.lines.setdefault(place, line)
-        if len(place) > MAX_DEPTH:
-            raise _too_deep(line)
+        if len(place) > self.depth:
+            raise _too_deep(line, self.depth)
         if isinstance(event, yaml.AliasEvent):
             raise _stop("uses an alias (*name), which is not allowed: write the value out", line)
         if getattr(event, "tag", None) is not None:
@@ -188,8 +238,8 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _too_deep(line: int | None = None) -> ScriptError:
-    return _stop(f"is nested more than {MAX_DEPTH} deep", line)
+def _too_deep(line: int | None = None, depth: int = MAX_DEPTH) -> ScriptError:
+    return _stop(f"is nested more than {depth} deep", line)
 
 
 def _stop(message: str, line: int | None = None) -> ScriptError:

@@ -9,10 +9,10 @@ import numpy as np
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.limits import angle_unit
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
 from keystride.keyframes.script import Keyframe, Script, posture_angles
-from keystride.robot.description import Floats
+from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints
 
@@ -50,28 +50,28 @@ class Warning:
 class _Before:
     """The last of each kind: when it was, and what."""
 
+    joints: tuple[float, Floats]
     place: tuple[float, Spot] = (0.0, Spot())
     heading: tuple[float, float] = (0.0, 0.0)
-    joints: tuple[float, Floats] = (0.0, GO2.stance)
     standing: bool = True
 
 
-def demands(script: Script) -> list[Demand]:
-    """One for each keyframe. The robot stands at the start, in its stance."""
-    before = _Before()
-    return [_demand(*pair, script.angles, before) for pair in zip(script.keyframes, spots(script), strict=True)]
+def demands(script: Script, robot: Robot = GO2) -> list[Demand]:
+    """Return the demand of each keyframe. The robot stands at the start, in its stance."""
+    before = _Before((0.0, robot.stance))
+    return [_demand(*pair, script.angles, before, robot) for pair in zip(script.keyframes, spots(script), strict=True)]
 
 
-def warnings(script: Script) -> list[Warning]:
-    """What a Go2 can hardly do. Nothing here makes a script invalid."""
+def warnings(script: Script, robot: Robot = GO2) -> list[Warning]:
+    """Return what the robot can hardly do. Nothing here makes a script invalid; speeds and heights are those of a Go2."""
     return [
         Warning(row, message)
-        for row, (keyframe, demand) in enumerate(zip(script.keyframes, demands(script), strict=True))
-        for message in (*_too_fast(demand), *_odd_pose(keyframe, script.angles))
+        for row, (keyframe, demand) in enumerate(zip(script.keyframes, demands(script, robot), strict=True))
+        for message in (*_too_fast(demand, robot), *_odd_pose(keyframe, script.angles, robot))
     ]
 
 
-def _demand(keyframe: Keyframe, spot: Spot, unit: str, before: _Before) -> Demand:
+def _demand(keyframe: Keyframe, spot: Spot, unit: str, before: _Before, robot: Robot) -> Demand:
     now = keyframe.step * CONTROL_DT
     speed, turn_rate, winding, joint_speed, standing = None, None, 0.0, None, before.standing
     if keyframe.position is not None:
@@ -84,7 +84,7 @@ def _demand(keyframe: Keyframe, spot: Spot, unit: str, before: _Before) -> Deman
         winding = turn if abs(turn) > pi + 1e-9 and max(abs(spot.yaw), abs(heading)) > pi + 1e-9 else 0.0
         turn_rate = _rate(float(geometry.wrap(np.array(turn))), now - then)
     if keyframe.posture is not None:
-        (then, joints), before.joints = before.joints, (now, posture_angles(keyframe.posture, unit))
+        (then, joints), before.joints = before.joints, (now, posture_angles(keyframe.posture, unit, robot))
         joint_speed = np.array([_rate(bend, now - then) for bend in np.abs(before.joints[1] - joints)])
     return Demand(speed, turn_rate, winding, joint_speed, standing)
 
@@ -95,7 +95,7 @@ def _rate(distance: float, seconds: float) -> float:
     return inf if abs(distance) > 1e-9 else 0.0
 
 
-def _too_fast(demand: Demand) -> Iterator[str]:
+def _too_fast(demand: Demand, robot: Robot) -> Iterator[str]:
     if inf in (demand.speed, abs(demand.turn_rate or 0.0)):
         yield "is due at the start, and leaves no time to get there"
         return
@@ -108,13 +108,13 @@ def _too_fast(demand: Demand) -> Iterator[str]:
         yield f"{rate:.0f} degrees/s is a faster turn than a Go2 makes ({most:g} degrees/s)"
     if demand.winding:
         yield f"a turn by {degrees(demand.winding):.0f} degrees is taken the shorter way round: add a keyframe between"
-    if demand.joint_speed is not None and np.any(demand.joint_speed > GO2.speed_limit):
-        joint = int(np.argmax(demand.joint_speed / GO2.speed_limit))
-        speed, most = demand.joint_speed[joint], GO2.speed_limit[joint]
-        yield f"{GO2.joint_names[joint]} has to move at {speed:.1f} rad/s, its motor does {most:g} rad/s"
+    if demand.joint_speed is not None and np.any(demand.joint_speed > robot.speed_limit):
+        joint = int(np.argmax(demand.joint_speed / robot.speed_limit))
+        speed, most = demand.joint_speed[joint], robot.speed_limit[joint]
+        yield f"{robot.joint_names[joint]} has to move at {speed:.1f} rad/s, its motor does {most:g} rad/s"
 
 
-def _odd_pose(keyframe: Keyframe, unit: str) -> Iterator[str]:
+def _odd_pose(keyframe: Keyframe, unit: str, robot: Robot) -> Iterator[str]:
     for name, limit in TILTS.items():
         tilt = (getattr(keyframe, name) or 0.0) * angle_unit(unit)
         if abs(tilt) > limit + 1e-9:
@@ -125,7 +125,7 @@ def _odd_pose(keyframe: Keyframe, unit: str) -> Iterator[str]:
     if not HEIGHTS[0] <= height <= HEIGHTS[1]:
         yield f"base height {height:.3g} m is outside what a Go2 reaches ({HEIGHTS[0]:g} to {HEIGHTS[1]:g} m)"
     if keyframe.posture is not None:
-        yield from _feet_and_ground(lowest_foot(keyframe, height, unit))
+        yield from _feet_and_ground(lowest_foot(keyframe, height, unit, robot))
 
 
 def _feet_and_ground(gap: float) -> Iterator[str]:
@@ -135,11 +135,11 @@ def _feet_and_ground(gap: float) -> Iterator[str]:
         yield f"the posture's lowest foot is {gap:.2f} m above the ground, higher than a Go2 jumps"
 
 
-def lowest_foot(keyframe: Keyframe, height: float, unit: str) -> float:
-    """Metres between the ground and the lowest foot; an open tilt is that of the named posture, or level."""
-    named = POSTURES[keyframe.posture] if isinstance(keyframe.posture, str) else None
+def lowest_foot(keyframe: Keyframe, height: float, unit: str, robot: Robot = GO2) -> float:
+    """Return the metres between the ground and the lowest foot; an open tilt is that of the named posture, or level."""
+    named = named_postures(robot)[keyframe.posture] if isinstance(keyframe.posture, str) else None
     roll = named.roll if named and keyframe.roll is None else (keyframe.roll or 0.0) * angle_unit(unit)
     pitch = named.pitch if named and keyframe.pitch is None else (keyframe.pitch or 0.0) * angle_unit(unit)
-    feet = feet_from_joints(GO2, posture_angles(keyframe.posture, unit))  # (4, 3) base
+    feet = feet_from_joints(robot, posture_angles(keyframe.posture, unit, robot))  # (4, 3) base
     feet = geometry.rotate(geometry.from_roll_pitch_yaw(np.array([roll, pitch, 0.0])), feet)
-    return float(height + feet[:, 2].min() - GO2.foot_radius)
+    return float(height + feet[:, 2].min() - robot.foot_radius)

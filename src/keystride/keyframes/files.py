@@ -1,27 +1,46 @@
 """Scripts on file: YAML, or JSON where the name ends in .json."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from keystride.errors import FileError
+from keystride.files import write_atomically
 from keystride.keyframes.document import FLOAT, MAX_BYTES, decode, read_json, read_yaml
-from keystride.keyframes.problems import ScriptError
+from keystride.keyframes.problems import Problem, ScriptError
 from keystride.keyframes.script import Script
 from keystride.keyframes.validate import validate_document
+from keystride.reading import read_bytes
 
 
 def load_script(path: Path | str) -> Script:
-    """ScriptError says everything that is wrong with the file, line by line; OSError when there is no such file."""
-    path = Path(path)
-    with path.open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
+    """Read a script from a file, or one that ships by its name, such as "walk".
+
+    Raise ScriptError, which lists every mistake by line, or OSError when there is no such file.
+    """
+    path = find_script(path)
     try:
-        return parse_script(content, json=is_json(path))
+        return parse_script(read_bytes(path, MAX_BYTES), json=is_json(path))
     except ScriptError as error:
         raise ScriptError(error.problems, source=str(path)) from None
+    except FileError as error:
+        raise ScriptError([Problem((), str(error))], source=str(path)) from None
+
+
+def find_script(path: Path | str) -> Path:
+    """Return the path as it is, or the file of a script that ships if it is the name of one."""
+    path = Path(path)
+    return path if path.exists() else example_scripts().get(str(path), path)
+
+
+def example_scripts() -> dict[str, Path]:
+    """Return the scripts that ship, by name."""
+    package = Path(__file__).parents[1]
+    folders = (package / "examples", package.parents[1] / "examples")  # in a wheel; in a checkout
+    folder = next((one for one in folders if one.is_dir()), package)
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def parse_script(content: bytes | str, *, json: bool = False) -> Script:
@@ -31,11 +50,9 @@ def parse_script(content: bytes | str, *, json: bool = False) -> Script:
 
 
 def save_script(script: Script, path: Path | str) -> None:
-    """Written beside its place and moved there, so that no half-written script is ever left."""
+    """Write YAML, or JSON where the name ends in .json, atomically."""
     path = Path(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(format_script(script, json=is_json(path)), encoding="utf-8")
-    part.replace(path)
+    write_atomically(path, format_script(script, json=is_json(path)))
 
 
 def format_script(script: Script, *, json: bool = False) -> str:

@@ -18,7 +18,7 @@ NEVER = 2**30  # a control step that no script reaches
 VISIBLE_STEPS_AFTER = 50  # one second: later it could only disturb (paper, observation space)
 
 ERROR_SIZE = 18  # 3 position in the base frame, 3 angles, 12 joints
-HEIGHT_GAIN = 5.0  # in tokens: heights differ by centimetres where places differ by metres
+HEIGHT_GAIN = 5.0  # height errors are scaled by this in the token: they are centimetres where distances are metres
 GOAL_SIZE = ERROR_SIZE + 1 + len(COMPONENTS)
 
 
@@ -85,9 +85,11 @@ def goal_errors(goals: Goals, position: Array, orientation: Array, joints: Array
 
 
 def goal_observation(goals: Goals, wait: Array, position: Array, orientation: Array, joints: Array) -> Array:
-    """(E, K, 24) the goal part of a token: error, seconds until it is due (E, K), presence bits."""
+    """(E, K, 24) the goal part of a token: error with the height along the vertical, seconds until it is due (E, K), presence bits."""
     xp = array_namespace(position)
     error = goal_errors(goals, position, orientation, joints)
-    up = HEIGHT_GAIN * error[..., 2:3]
     bits = xp.astype(goals.presence, error.dtype)
+    # Along the vertical, not the base's z: at a metre's distance 3 degrees of pitch would look like 5 cm of height.
+    asked = xp.astype(goals.height, error.dtype) * bits[..., 0]
+    up = (HEIGHT_GAIN * asked * (goals.position[..., 2] - position[:, None, 2]))[..., None]
     return xp.concat([error[..., :2], up, error[..., 3:], wait[..., None], bits], axis=-1)

@@ -3,7 +3,8 @@
 Each is described by where the trunk and the feet are, and solved by inverse kinematics, so that it fits the robot.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,11 +61,16 @@ def mirror(posture: Posture, robot: Robot = GO2) -> Posture:
     return Posture(robot.mirror_joints(posture.joints), posture.height, -posture.roll, posture.pitch, posture.airborne)
 
 
-def posture(name: str) -> Posture:
-    """The named posture of the Go2; KeyError lists the names there are."""
-    if name not in POSTURES:
-        raise KeyError(f"no posture {name!r}; there are {', '.join(POSTURES)}")
-    return POSTURES[name]
+def posture(pose: str | Footing | Posture, robot: Robot = GO2) -> Posture:
+    """Return the robot's posture by name, or that of a footing written for the Go2; KeyError lists the known names."""
+    if isinstance(pose, Posture):
+        return pose
+    if isinstance(pose, Footing):
+        return solve(_scaled(pose, _leg_length(robot) / _leg_length(GO2)), robot)
+    known = named_postures(robot)
+    if pose not in known:
+        raise KeyError(f"no posture {pose!r}; there are {', '.join(known)}")
+    return known[pose]
 
 
 def mirror_name(name: str) -> str:
@@ -166,5 +172,25 @@ MIRRORED = {
     "lean_left": "lean_right",
 }  # all others are their own mirror images
 
-POSTURES: dict[str, Posture] = {"stand": stand(), **{name: solve(footing) for name, footing in FOOTINGS.items()}}
-POSTURES |= {image: mirror(POSTURES[name]) for name, image in MIRRORED.items()}
+
+@lru_cache
+def named_postures(robot: Robot = GO2) -> dict[str, Posture]:
+    """Return all named postures of a robot. Footings are written for the Go2 and scaled by the length of the legs."""
+    found = {"stand": stand(robot), **{name: posture(footing, robot) for name, footing in FOOTINGS.items()}}
+    return found | {image: mirror(found[name], robot) for name, image in MIRRORED.items()}
+
+
+def _leg_length(robot: Robot) -> float:
+    return float(np.mean([leg.thigh_length + leg.calf_length for leg in robot.legs]))
+
+
+def _scaled(footing: Footing, scale: float) -> Footing:
+    if scale == 1.0:
+        return footing
+    feet = {f"{end}_{side}" for end in ("front", "rear") for side in ("left", "right")}
+    shifts = {foot: tuple(scale * part for part in getattr(footing, foot)) for foot in feet}
+    return replace(footing, height=scale * footing.height, **shifts)
+
+
+POSTURES: dict[str, Posture] = named_postures(GO2)
+"""The named postures of the Go2."""

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from keystride.errors import FileError
+from keystride.reading import one_line
+
 HUGE = 1e300  # an integer beyond may not even be a float
+LONGEST, LONGEST_NAME = 600, 120  # characters of a message, and of a field's name in it
 MOST_SHOWN = 30  # a file of nonsense has as many problems as lines
 
 Place = tuple[str | int, ...]  # ("keyframes", 2, "yaw")
@@ -20,11 +24,11 @@ class Problem:
     line: int | None = None  # counted from 1
 
     def __str__(self) -> str:
-        field = field_name(self.place)
-        return f"{field}: {self.message}" if field else self.message
+        field = one_line(field_name(self.place), LONGEST_NAME)
+        return one_line(f"{field}: {self.message}" if field else self.message, LONGEST)
 
 
-class ScriptError(ValueError):
+class ScriptError(FileError):
     """Everything that is wrong with a script, at once."""
 
     def __init__(self, problems: Iterable[Problem], source: str = "script"):

@@ -10,7 +10,8 @@ from keystride import geometry
 from keystride.keyframes.goals import COMPONENTS, Goals, empty_goals, visible
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.script import Keyframe, Script, posture_angles
-from keystride.robot.description import Floats
+from keystride.robot.description import Floats, Robot
+from keystride.robot.go2 import GO2
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,20 @@ class Spot:
         return self.x + c * x - s * y, self.y + s * x + c * y
 
 
-def script_goals(script: Script | Sequence[Script], position: Floats | None = None, yaw: Floats | None = None) -> Goals:
-    """Goals (E, K) in the world of robots that start at position (E, 2 or more; z is left alone) and yaw (E,).
+def script_goals(
+    script: Script | Sequence[Script],
+    position: Floats | None = None,
+    yaw: Floats | None = None,
+    *,
+    robot: Robot = GO2,
+) -> Goals:
+    """Return goals (E, K) in the world of robots that start at position (E, 2 or more; z is left alone) and yaw (E,).
 
     One script is given to every environment; several are one each. Without a start it is the origin.
     """
     starts = 1 if position is None else len(position)
-    goals = stack([resolve(script)] * starts if isinstance(script, Script) else [resolve(one) for one in script])
+    scripts = [script] * starts if isinstance(script, Script) else script
+    goals = stack([resolve(one, robot) for one in scripts])
     if position is not None or yaw is not None:
         environments = len(goals.step)
         position = np.zeros((environments, 2)) if position is None else position
@@ -41,11 +49,11 @@ def script_goals(script: Script | Sequence[Script], position: Floats | None = No
     return goals
 
 
-def resolve(script: Script) -> Goals:
-    """(1, K) as seen from the start: relative positions summed up, named postures looked up."""
+def resolve(script: Script, robot: Robot = GO2) -> Goals:
+    """Return goals (1, K) as seen from the start: relative positions summed up, named postures looked up."""
     goals = empty_goals(1, len(script.keyframes))
     for row, (keyframe, spot) in enumerate(zip(script.keyframes, spots(script), strict=True)):
-        _enter(goals, row, keyframe, spot, script.angles)
+        _enter(goals, row, keyframe, spot, script.angles, robot)
     return goals
 
 
@@ -105,7 +113,7 @@ def _after(keyframe: Keyframe, before: Spot, unit: float) -> Spot:
     return Spot(x, y, before.yaw if keyframe.yaw is None else keyframe.yaw * unit)
 
 
-def _enter(goals: Goals, row: int, keyframe: Keyframe, spot: Spot, unit: str) -> None:
+def _enter(goals: Goals, row: int, keyframe: Keyframe, spot: Spot, unit: str, robot: Robot) -> None:
     goals.step[0, row] = keyframe.step
     goals.presence[0, row] = [getattr(keyframe, component) is not None for component in COMPONENTS]
     if keyframe.position is not None:
@@ -116,7 +124,7 @@ def _enter(goals: Goals, row: int, keyframe: Keyframe, spot: Spot, unit: str) ->
         (angle or 0.0) * angle_unit(unit) for angle in (keyframe.roll, keyframe.pitch, keyframe.yaw)
     ]
     if keyframe.posture is not None:
-        goals.posture[0, row] = posture_angles(keyframe.posture, unit)
+        goals.posture[0, row] = posture_angles(keyframe.posture, unit, robot)
 
 
 def _where(shown: np.ndarray, values: np.ndarray) -> np.ndarray:

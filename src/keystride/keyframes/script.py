@@ -24,9 +24,9 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from keystride.keyframes.goals import COMPONENTS
 from keystride.keyframes.limits import angle_unit, beyond_limits, control_step, out_of_order
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import POSTURES, named_postures
 from keystride.keyframes.problems import Problem
-from keystride.robot.description import Floats
+from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 
 MAX_SECONDS = 3600.0
@@ -139,17 +139,17 @@ class Script(BaseModel):
         return keyframes
 
 
-def posture_angles(posture: Any, unit: str) -> Floats:
-    """(12,) rad of a keyframe's posture; joints that a mapping leaves out stay as in the stance."""
+def posture_angles(posture: Any, unit: str, robot: Robot = GO2) -> Floats:
+    """Return the joint angles (12,) rad of a keyframe's posture; joints that a mapping leaves out stay as in the stance."""
     if isinstance(posture, str):
-        return POSTURES[posture].joints
+        return named_postures(robot)[posture].joints
     if isinstance(posture, dict):
-        angles = GO2.stance.copy()
+        angles = robot.stance.copy()
         for name, angle in posture.items():
-            angles[GO2.joint_names.index(name)] = angle * angle_unit(unit)
+            angles[robot.joint_names.index(name)] = angle * angle_unit(unit)
     else:
         angles = np.array(posture) * angle_unit(unit)
-    return np.clip(angles, GO2.lower, GO2.upper)
+    return np.clip(angles, robot.lower, robot.upper)
 
 
 def _fields(keyframe: Any) -> Mapping[str, Any]:

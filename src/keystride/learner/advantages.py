@@ -5,9 +5,15 @@ from torch import Tensor
 
 
 def gae(
-    rewards: Tensor, values: Tensor, next_values: Tensor, terminated: Tensor, done: Tensor, gamma: float, lam: float
+    rewards: Tensor,
+    values: Tensor,
+    next_values: Tensor,
+    terminated: Tensor,
+    done: Tensor,
+    gamma: float,
+    lam: Tensor | float,
 ) -> Tensor:
-    """Advantages (T, E, G).
+    """Advantages (T, E, G); lam is one figure, or one for each group (G,).
 
     rewards, values, next_values (T, E, G); terminated, done (T, E) bool. next_values are those of the state a step arrived in, before
     any restart: a termination has no future, a truncation has the one the critic expects; neither lets the next episode leak in.
@@ -23,6 +29,15 @@ def gae(
     return advantages
 
 
-def mixed(advantages: Tensor, mean: Tensor, std: Tensor, weights: Tensor) -> Tensor:
-    """Weighted sum of standardised advantages; (..., G) to (...,). mean and std (G,) are those of the whole batch."""
-    return (weights * (advantages - mean) / (std + 1e-8)).sum(dim=-1)
+def without_effect(rewards: Tensor, values: Tensor, next_values: Tensor, terminated: Tensor, gamma: float) -> Tensor:
+    """Rewards (T, E, G) with what each critic expects in place of NaN, so that such a step is neither good nor bad."""
+    alive = (~terminated).to(rewards.dtype)[..., None]
+    return torch.where(rewards.isnan(), values - gamma * alive * next_values, rewards)
+
+
+def mix_advantages(advantages: Tensor, applies: Tensor, mean: Tensor, std: Tensor, weights: Tensor) -> Tensor:
+    """Weighted sum of standardised advantages; (N, G) to (N,).
+
+    applies (N, G) bool: which groups have a reward there; the others add nothing. mean and std (G,) are those of the whole batch.
+    """
+    return (weights * applies * (advantages - mean) / (std + 1e-8)).sum(dim=-1)

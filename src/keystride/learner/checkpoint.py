@@ -1,14 +1,19 @@
 """Checkpoints: tensors in safetensors, the rest in JSON, written whole or not at all."""
 
 import json
-import os
 import shutil
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
+
+from keystride.errors import FileError
+from keystride.files import replace_folder
+from keystride.reading import one_line, read_json, read_tensors
 
 Tree = dict[str, Any]
 
@@ -21,9 +26,48 @@ def save_tree(tree: Tree, stem: Path) -> None:
     stem.with_suffix(".json").write_text(json.dumps(plain))
 
 
+class SavedTree(dict[str, Any]):
+    """A tree that was read from a file: what is asked for and absent is an error of the file."""
+
+    def __init__(self, source: Path, content: Tree) -> None:
+        super().__init__(content)
+        self.source = source
+
+    def __missing__(self, name: str) -> Any:
+        raise FileError(f"{self.source}: no entry {name!r}: damaged, or of another version")
+
+
+Load = TypeVar("Load", bound=Callable[..., None])
+
+
+def checkpoint_errors(load: Load) -> Load:
+    """Turn whatever goes wrong while a method loads a checkpoint into a FileError that names the checkpoint."""
+
+    @wraps(load)
+    def checked(self: Any, place: Path, *args: Any, **options: Any) -> None:
+        try:
+            load(self, place, *args, **options)
+        except FileError as error:
+            message = str(error)
+            raise FileError(message if str(place) in message else f"{place}: {message}") from error
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise FileError(f"{place}: damaged, or a checkpoint of another run: {one_line(error)}") from error
+
+    return cast(Load, checked)
+
+
 def load_tree(stem: Path) -> Tree:
-    arrays = load_file(stem.with_suffix(".safetensors"))
-    return _join(json.loads(stem.with_suffix(".json").read_text()), "", arrays)
+    """Read what save_tree wrote; FileError names the file and what is wrong with it."""
+    source = stem.with_suffix(".safetensors")
+    try:
+        arrays = read_tensors(source)
+    except FileError as error:
+        raise FileError(f"{source}: {error}") from error
+    plain = stem.with_suffix(".json")
+    content = read_json(plain)
+    if not isinstance(content, dict):
+        raise FileError(f"{plain}: not a mapping")
+    return _join(content, plain, arrays)
 
 
 def _split(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -37,16 +81,48 @@ def _split(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     return value
 
 
-def _join(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
+def _join(value: Any, source: Path, arrays: dict[str, np.ndarray]) -> Any:
     if not isinstance(value, dict):
         return value
     if "__array__" in value:
-        return arrays[value["__array__"]]
-    return {key: _join(part, f"{path}/{key}", arrays) for key, part in value.items()}
+        name = value["__array__"]
+        if not isinstance(name, str) or name not in arrays:
+            raise FileError(f"{source}: no tensor {one_line(repr(name), 60)} in the safetensors file beside it")
+        return arrays[name]
+    return SavedTree(source, {key: _join(part, source, arrays) for key, part in value.items()})
 
 
 def load_module(module: torch.nn.Module, saved: Tree) -> None:
-    module.load_state_dict({name: torch.as_tensor(values) for name, values in saved.items()})
+    """Put saved tensors into a module; FileError names the first that is missing, unknown or of another shape."""
+    tensors = _tensors(saved, "the weights")
+    expected = module.state_dict()
+    for name in [*expected, *tensors]:
+        found, wanted = tensors.get(name), expected.get(name)
+        if found is None or wanted is None:
+            raise FileError(f"{'unknown' if wanted is None else 'no'} tensor {one_line(repr(name), 60)} in the weights")
+        if found.shape != wanted.shape and not (found.shape == (1,) and wanted.shape == ()):  # files have no scalars
+            raise FileError(f"tensor {name!r} is {tuple(found.shape)}, {tuple(wanted.shape)} expected")
+    module.load_state_dict(tensors)
+
+
+def _tensors(saved: Any, what: str) -> dict[str, torch.Tensor]:
+    if not isinstance(saved, dict) or not all(
+        isinstance(values, np.ndarray | torch.Tensor) for values in saved.values()
+    ):
+        raise FileError(f"{what} are not tensors by name")
+    return {name: torch.as_tensor(values) for name, values in saved.items()}
+
+
+def grown(saved: Tree, own: dict[str, torch.Tensor]) -> Tree:
+    """The saved tensors, with rows of `own` added behind those that have fewer: outputs for groups that were not there before."""
+
+    def fill(name: str, new: torch.Tensor) -> torch.Tensor:
+        old = torch.as_tensor(saved[name])
+        if old.ndim and len(old) < len(new) and old.shape[1:] == new.shape[1:]:
+            return torch.cat([old, new[len(old) :]])
+        return old
+
+    return {name: fill(name, new) for name, new in own.items() if name in saved}
 
 
 def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
@@ -55,23 +131,20 @@ def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, saved: Tree) -> None:
-    state = {int(i): {name: torch.as_tensor(v) for name, v in moments.items()} for i, moments in saved.items()}
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    """Put saved moments into an optimiser; FileError if they are not those of its parameters."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state = {i: _tensors(saved[i], f"the moments of parameter {i}") for i in saved}
+    for i, moments in state.items():
+        shapes = {tuple(values.shape) for values in moments.values() if values.numel() != 1}
+        if not i.isdecimal() or int(i) >= len(parameters) or shapes - {tuple(parameters[int(i)].shape)}:
+            raise FileError(f"the optimiser's entry {one_line(i, 40)!r} belongs to another network")
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": {int(i): moments for i, moments in state.items()}, "param_groups": groups})
 
 
 def publish(part: Path, place: Path) -> None:
     """Move a finished folder to its place in one step, after its content has reached the disk."""
-    for file in part.iterdir():
-        with file.open("rb") as handle:
-            os.fsync(handle.fileno())
-    if place.exists():
-        old = place.with_name(place.name + ".old")
-        shutil.rmtree(old, ignore_errors=True)
-        place.rename(old)
-        part.rename(place)
-        shutil.rmtree(old)
-    else:
-        part.rename(place)
+    replace_folder(part, place)
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -80,5 +153,8 @@ def checkpoints(folder: Path) -> list[Path]:
 
 
 def prune(folder: Path, keep: int) -> None:
+    """Delete all but the newest checkpoints. They are renamed first: a kill half-way leaves no half checkpoint behind."""
     for path in checkpoints(folder)[:-keep]:
+        path.rename(path.with_name(f"{path.name}.old"))
+    for path in folder.glob("[0-9]*.old"):
         shutil.rmtree(path)

@@ -9,8 +9,13 @@ class RewardGroup:
     """One critic: the rewards it judges with their weights in the sum, and the weight of its advantage."""
 
     name: str
+    """Name of the group in metrics and in the exported critic."""
     advantage_weight: float
+    """Weight of the group's standardised advantage in the policy's gradient."""
     rewards: tuple[tuple[str, float], ...]
+    """Names of rewards and their weights in the group's sum. A reward may be NaN where it does not apply: such samples are left out."""
+    lam: float | None = None
+    """GAE's lambda for this group; None: the one of PpoConfig."""
 
 
 MULTI_CRITIC = (
@@ -19,6 +24,17 @@ MULTI_CRITIC = (
     RewardGroup("regularization", 0.1, (("regularization", 1.0),)),
 )
 """Paper, reward terms: equal weights for goal and style, a lower one for regularisation."""
+
+WITH_DEMONSTRATIONS = (
+    RewardGroup(
+        "goal", 1.0, (("goal", 1.0),), lam=0.98
+    ),  # keyframes are further apart than 1 / (1 - 0.99 * 0.95) steps
+    RewardGroup("style", 0.5, (("style", 1.0),)),
+    RewardGroup("regularization", 0.1, (("regularization", 1.0),)),
+    RewardGroup("tracking", 0.3, (("tracking", 1.0),)),
+    RewardGroup("stillness", 0.3, (("stillness", 1.0),)),
+)
+"""The paper's groups, with two dense ones that apply to some samples only: following a clip, and standing still afterwards."""
 
 SINGLE_CRITIC = (RewardGroup("all", 1.0, (("goal", 25.0), ("style", 0.5), ("regularization", 0.1))),)
 """The baseline: one critic for the weighted sum. The sparse goal has to be weighed by hand against its interval."""
@@ -29,42 +45,76 @@ class NetworkConfig:
     width: int = 0
     """Width of a token inside the encoder; 0 keeps the token as it is, as in the paper."""
     layers: int = 2
+    """Transformer layers."""
     heads: int = 1
+    """Attention heads of a layer."""
     feedforward: int = 512
+    """Width of the feed-forward part of a layer."""
     mlp: tuple[int, ...] = (512, 256)
+    """Widths of the MLP after the encoder."""
     state_to_mlp: bool = False
     """Hand the state to the MLP beside the pooled token, so that a narrow encoder does not squeeze it."""
-    next_by: int | None = None
-    """Column of a keyframe's token that tells how long until it is due. The keyframe due next is then handed to the MLP too:
+    next_goal_time_column: int | None = None
+    """Column of a keyframe's token that holds the time until it is due. The keyframe due next is then handed to the MLP too:
     a dozen joint angles do not fit through the pooled token of a narrow encoder."""
     critics: Literal["separate", "shared"] = "separate"
     """A whole network for each critic, or one network with an output for each."""
     initial_std: float = 1.0
-    std_floor: tuple[float, float] = (0.05, 0.05)
-    """Least standard deviation of the actions, at the start and at the end of the floor's schedule."""
-    std_floor_steps: int = 1
-    """Control steps over which the floor falls from the first to the second."""
+    """Standard deviation of the actions at the start of training."""
+
+
+@dataclass(frozen=True)
+class ExplorationConfig:
+    """Bounds on the standard deviation of the actions, which is learned."""
+
+    std_range: tuple[float, float] = (0.05, 2.0)
+    """Least and largest standard deviation while training explores."""
+    final_std: float = 0.05
+    """Both bounds move to this in the last part of training."""
+    correlation: float = 0.0
+    """Of the noise of one control step with the step before. White noise (0) shakes the joints, moves the body little, and is easy for
+    a discriminator to spot; correlated noise has a standard deviation of std / sqrt(1 - correlation^2)."""
+    anneal_share: float = 0.1
+    """The part of training, at its end, in which they do."""
+    learning_rate: float = 1e-3
+    """Of the logarithm of the standard deviation; the network's own rate adapts and may become too small to recover from."""
 
 
 @dataclass(frozen=True)
 class PpoConfig:
     groups: tuple[RewardGroup, ...] = MULTI_CRITIC
-    """Set by --critic."""
+    """One critic for each group."""
     epochs: int = 5
+    """Passes over the samples of an iteration."""
     critic_epochs: int = 5
-    """The first so many epochs teach the critics too."""
+    """Number of initial epochs that also update the critics."""
     minibatches: int = 4
+    """Gradient steps of an epoch."""
     learning_rate: float = 1e-4
+    """Learning rate at the start; it adapts to keep the divergence near its target."""
     learning_rate_range: tuple[float, float] = (1e-5, 2e-3)
+    """Least and largest learning rate."""
     target_kl: float = 0.02
+    """Divergence that an update of the policy aims at."""
     entropy: float = 0.02
+    """Weight of the entropy bonus."""
     gamma: float = 0.99
+    """Discount of a control step."""
     lam: float = 0.95
+    """GAE's lambda, for groups that have none of their own."""
     clip: float = 0.2
-    """The paper names no value."""
+    """Probability ratios are clipped this far from 1; the paper names no value."""
     max_gradient_norm: float = 1.0
+    """Gradients are scaled down to this norm."""
     symmetry: bool = False
     """Show every second sample mirrored left to right."""
+    clone: float = 0.0
+    """Weight of imitating the actions that the environment shows (squared distance over `clone_scale`, on samples that have one)."""
+    clone_scale: float = 0.25
+    """Distance between actions that counts as one."""
+    clone_steps: int = 1
+    """Control steps over which the weight of imitation falls to zero."""
+    exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
 
 
 @dataclass(frozen=True)
@@ -72,12 +122,17 @@ class DiscriminatorConfig:
     """Paper, hyperparameters; sizes of the network and the penalty are ours."""
 
     hidden: tuple[int, ...] = (1024, 512)
+    """Widths of the hidden layers."""
     learning_rate: float = 3e-4
+    """Learning rate of the discriminator."""
     updates: int = 20
-    """Gradient steps an iteration."""
+    """Gradient steps of an iteration."""
     batch: int = 768
+    """Transitions of each kind, from clips and from the policy, in a gradient step, over all processes."""
     gradient_penalty: float = 5.0
+    """Weight of the squared gradient on transitions from clips."""
     weight_decay: float = 1e-4
+    """Weight decay of the discriminator."""
     replay: int = 200_000
     """Policy transitions kept, over all processes."""
 
@@ -93,7 +148,9 @@ class LearnerConfig:
     average: float = 0.0
     """The policy that is evaluated and exported is a running mean of the weights; this share of it stays at each iteration."""
     seed: int = 0
+    """Seed of networks, episodes and noise."""
     checkpoint_minutes: float = 3.0
+    """Minutes between checkpoints."""
     keep: int = 3
     """Checkpoints kept."""
     evaluate_steps: int = 4_000_000
@@ -107,21 +164,28 @@ PAPER = LearnerConfig()
 """Every figure of the paper's hyperparameter table."""
 
 CPU = LearnerConfig(
-    environments=1024,
-    average=0.98,
+    environments=512,
+    horizon=48,
+    average=0.95,
     network=NetworkConfig(
         width=32,
         feedforward=128,
         mlp=(256, 128),
         state_to_mlp=True,
-        next_by=18,  # after the 18 errors of keyframes.goals.goal_observation
+        next_goal_time_column=18,  # after the 18 errors of keyframes.goals.goal_observation
         critics="shared",
         initial_std=0.5,
-        std_floor=(0.25, 0.08),
-        std_floor_steps=100_000_000,
     ),
     ppo=PpoConfig(
-        epochs=2, critic_epochs=1, minibatches=2, learning_rate=5e-4, target_kl=0.02, entropy=0.01, symmetry=True
+        groups=WITH_DEMONSTRATIONS,
+        epochs=2,
+        critic_epochs=2,
+        minibatches=8,
+        learning_rate=5e-4,
+        target_kl=0.02,
+        entropy=0.01,
+        symmetry=True,
+        exploration=ExplorationConfig(std_range=(0.2, 0.6), final_std=0.08),
     ),
     discriminator=DiscriminatorConfig(hidden=(256, 128), updates=4, batch=768, replay=100_000),
 )

@@ -4,6 +4,7 @@ A sample is its state and its visible keyframes. Samples with equally many keyfr
 is ever computed. `forward_padded` is the same function with a mask, for export.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -111,7 +112,7 @@ class Normalizer(nn.Module):
         self.memory = memory
         self.register_buffer("mean", torch.zeros(size))
         self.register_buffer("variance", torch.ones(size))
-        self.register_buffer("count", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("count", torch.zeros(size, dtype=torch.float64))
         self.mean: Tensor
         self.variance: Tensor
         self.count: Tensor
@@ -125,9 +126,9 @@ class Normalizer(nn.Module):
 
     @torch.no_grad()
     def update(self, count: Tensor, mean: Tensor, variance: Tensor) -> None:
-        """Merge the moments of a new batch (population variance)."""
+        """Merge the moments of a new batch (population variance). Each column has its own count, which may be zero."""
         total = self.count + count
-        share = (count / total).to(self.mean.dtype)
+        share = (count / total.clamp(min=1.0)).to(self.mean.dtype)
         delta = mean - self.mean
         self.variance += share * (variance - self.variance) + share * (1 - share) * delta**2
         self.mean += share * delta
@@ -155,8 +156,8 @@ class SequenceNetwork(nn.Module):
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, outputs: int) -> None:
         super().__init__()
         self.encoder = Encoder(config, state_size, goal_size)
-        self.state_to_mlp, self.next_by = config.state_to_mlp, config.next_by
-        beside = state_size * config.state_to_mlp + goal_size * (config.next_by is not None)
+        self.state_to_mlp, self.next_goal_time_column = config.state_to_mlp, config.next_goal_time_column
+        beside = state_size * config.state_to_mlp + goal_size * (config.next_goal_time_column is not None)
         sizes = [self.encoder.width + beside, *config.mlp]
         self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.head = nn.Linear(sizes[-1], outputs)
@@ -172,8 +173,8 @@ class SequenceNetwork(nn.Module):
         parts = [token]
         if self.state_to_mlp:
             parts.append(state)
-        if self.next_by is not None:
-            parts.append(upcoming(goals, self.next_by, visible))
+        if self.next_goal_time_column is not None:
+            parts.append(upcoming(goals, self.next_goal_time_column, visible))
         x = torch.cat(parts, dim=-1)
         for layer in self.mlp:
             x = F.elu(layer(x))
@@ -183,8 +184,11 @@ class SequenceNetwork(nn.Module):
 TOKENS = 4096  # computed at once: more no longer fit into the cache
 
 
-def runs(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[slice, int]]:
-    """Of samples sorted by how many keyframes they see: those that see equally many, and how many; in pieces of so many tokens."""
+def equal_length_chunks(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[slice, int]]:
+    """Split samples sorted by how many keyframes they see into chunks that see equally many, of at most `tokens` tokens.
+
+    Yield the rows of each chunk and how many keyframes they see.
+    """
     start = 0
     for count, number in enumerate(torch.bincount(visible.sum(dim=1)).tolist()):
         size, end = max(tokens // (count + 1), 1), start + number
@@ -194,9 +198,9 @@ def runs(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[slice, int]]:
 
 
 def same_length(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[Tensor, int]]:
-    """The same of samples in any order: rows, and how many keyframes they see."""
+    """The same for samples in any order."""
     order = sorted_by_length(visible)
-    for piece, count in runs(visible[order], tokens):
+    for piece, count in equal_length_chunks(visible[order], tokens):
         yield order[piece], count
 
 
@@ -213,22 +217,24 @@ def by_length(function: Callable[[Tensor, Tensor], Tensor], observations: Observ
 
 
 class Actor(nn.Module):
-    """Mean and standard deviation of the actions. The deviation has a floor: it can never reach zero."""
+    """Mean and standard deviation of the actions."""
 
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, actions: int) -> None:
         super().__init__()
         self.network = SequenceNetwork(config, state_size, goal_size, actions)
         self.normalizer = Normalizer(state_size)
-        spare = max(config.initial_std - config.std_floor[0], 1e-3)
-        self.log_spare_std = nn.Parameter(torch.full((actions,), spare).log())
-        self.register_buffer("floor", torch.tensor(config.std_floor[0]))
-        self.floor: Tensor
+        self.log_std = nn.Parameter(torch.full((actions,), config.initial_std).log())
         nn.init.orthogonal_(self.network.head.weight, gain=0.01)
         nn.init.zeros_(self.network.head.bias)
 
     @property
     def std(self) -> Tensor:
-        return self.floor + self.log_spare_std.exp()
+        return self.log_std.exp()
+
+    @torch.no_grad()
+    def clamp_std(self, low: float, high: float) -> None:
+        """Bound the parameter itself: a bound on its exponential would leave it to drift where gradients cannot bring it back from."""
+        self.log_std.clamp_(math.log(low), math.log(high))
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:
         """The mean action; all keyframes visible."""

@@ -68,8 +68,17 @@ def moments(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return sums[0], mean.float(), variance.float()
 
 
-def told(message: Any) -> list[Any]:
-    """What every process says, as JSON, in the order of the processes."""
+def masked_moments(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Count, mean and population variance of each column of (N, F) over all processes, where mask (N, F) is true."""
+    values = torch.where(mask, values, 0.0).double()
+    sums = total(torch.stack([mask.double().sum(dim=0), values.sum(dim=0), values.square().sum(dim=0)]))
+    count = sums[0].clamp(min=1.0)
+    mean = sums[1] / count
+    return sums[0], mean.float(), (sums[2] / count - mean.square()).clamp(min=0.0).float()
+
+
+def all_gather_json(message: Any) -> list[Any]:
+    """Return the messages of all processes in their order. A message is anything that JSON can hold."""
     if not dist.is_initialized():
         return [message]
     own = torch.tensor(list(json.dumps(message).encode()), dtype=torch.uint8)

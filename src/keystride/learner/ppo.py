@@ -1,16 +1,19 @@
-"""Multi-critic PPO: one clipped policy loss on mixed advantages, one value loss a reward group."""
+"""Multi-critic PPO: one clipped policy loss on mixed advantages, one value loss for each reward group."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
 
 from keystride.learner import parallel
-from keystride.learner.advantages import gae, mixed
+from keystride.learner.advantages import gae, mix_advantages, without_effect
 from keystride.learner.config import PpoConfig
-from keystride.learner.networks import Actor, Critics, Observations, by_length, runs, sorted_by_length
+from keystride.learner.networks import Actor, Critics, Observations, by_length, equal_length_chunks, sorted_by_length
 from keystride.learner.rollout import Rollout, log_probability
+
+LARGEST_WEIGHT = 2.0  # of a mirrored sample, where the policy is much likelier to act so than it was in the original
+KL_SAMPLES = 2048  # of each process, on which the divergence after an update is measured
 
 
 @dataclass(frozen=True)
@@ -32,25 +35,31 @@ class Samples:
     """What the losses need of N samples."""
 
     observations: Observations
-    mean: Tensor  # (N, A) of the policy that acted
+    mean: Tensor  # (N, A) of the policy that the ratio is taken against
     action: Tensor  # (N, A)
-    log_prob: Tensor  # (N,)
+    log_prob: Tensor  # (N,) of the action under that policy
+    weight: (
+        Tensor  # (N,) how much likelier that policy is to act so than the one that acted; 1 for samples as they were
+    )
+    shown: Tensor  # (N, A) action to imitate, NaN where there is none
     advantage: Tensor  # (N,) mixed
-    returns: Tensor  # (N, G) normalised
+    returns: Tensor  # (N, G) normalised, NaN where a group has no reward
 
     def __getitem__(self, rows: Tensor | slice) -> "Samples":
-        return Samples(
-            self.observations[rows],
-            self.mean[rows],
-            self.action[rows],
-            self.log_prob[rows],
-            self.advantage[rows],
-            self.returns[rows],
-        )
+        return Samples(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def __len__(self) -> int:
+        return len(self.advantage)
+
+
+def joined(one: Samples, other: Samples) -> Samples:
+    seen = (torch.cat([getattr(s.observations, f.name) for s in (one, other)]) for f in fields(Observations))
+    rest = (torch.cat([getattr(one, f.name), getattr(other, f.name)]) for f in fields(Samples)[1:])
+    return Samples(Observations(*seen), *rest)
 
 
 def group_rewards(config: PpoConfig, rewards: dict[str, Tensor]) -> Tensor:
-    """(T, E, G): each group's weighted sum of the rewards it judges."""
+    """(T, E, G): each group's weighted sum of its rewards; NaN where one of them does not apply."""
     sums = [
         torch.stack([weight * rewards[name].float() for name, weight in group.rewards]).sum(dim=0)
         for group in config.groups
@@ -69,51 +78,91 @@ class Ppo:
     ) -> None:
         self.config, self.actor, self.critics, self.generator = config, actor, critics, generator
         self.symmetry = symmetry if config.symmetry else None
-        self.weights = torch.tensor([g.advantage_weight for g in config.groups], device=actor.log_spare_std.device)
+        device = actor.log_std.device
+        self.weights = torch.tensor([g.advantage_weight for g in config.groups], device=device)
+        self.lam = torch.tensor([config.lam if g.lam is None else g.lam for g in config.groups], device=device)
         self.learning_rate = config.learning_rate
-        self.actor_optimizer, self.critic_optimizer = (
-            torch.optim.Adam(module.parameters(), lr=config.learning_rate, fused=True) for module in (actor, critics)
+        self.std_bounds = config.exploration.std_range
+        self.clone = config.clone
+        network = [p for p in actor.parameters() if p is not actor.log_std]
+        self.actor_optimizer = torch.optim.Adam(
+            [
+                {"params": network, "lr": config.learning_rate},
+                {"params": [actor.log_std], "lr": config.exploration.learning_rate},
+            ],
+            fused=True,
         )
-        self._acting_std = actor.std.detach().clone()
+        self.critic_optimizer = torch.optim.Adam(critics.parameters(), lr=config.learning_rate, fused=True)
         self.skipped = 0  # updates left out because something was not finite
+        actor.clamp_std(*self.std_bounds)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
-        self._acting_std = self.actor.std.detach().clone()
+        """Improve actor and critics on one rollout, then adapt the learning rate to how far the policy has moved."""
+        std = self.actor.std.detach().clone()
         samples, report = self.prepare(rollout)
+        count = len(samples)
+        if self.symmetry is not None:
+            samples = joined(samples, self._mirror(samples, self.symmetry))
         steps = [
-            self._step(samples[rows], flip, judge)
-            for rows, flip, judge in self._minibatches(samples.observations.visible)
+            self._step(samples[rows], update_critics)
+            for rows, update_critics in self._minibatches(samples.observations.visible, count)
         ]
         for name in steps[0]:
-            told = [step[name] for step in steps if name in step]
-            report[name] = sum(told) / len(told)
-        report["learning_rate"] = self.learning_rate
-        return report
+            values = [step[name] for step in steps if name in step]
+            report[name] = sum(values) / len(values)
+        report["kl"] = self._divergence(samples[:count], std)
+        self._adapt(report["kl"])
+        return {**report, "std": self.actor.std.mean().item(), "learning_rate": self.learning_rate}
 
     @torch.no_grad()
     def prepare(self, rollout: Rollout) -> tuple[Samples, dict[str, float]]:
-        """Advantages of every group, standardised over the batch of all processes and mixed; returns for the critics."""
+        """Return samples with the advantages of every group standardised over all processes and mixed, and returns for the critics."""
         rewards = group_rewards(self.config, rollout.rewards)  # (T, E, G)
         values, next_values = self._values(rollout)
+        applies = ~rewards.isnan()
+        rewards = without_effect(rewards, values, next_values, rollout.terminated, self.config.gamma)
         done = rollout.terminated | rollout.truncated
-        advantages = gae(
-            rewards, values, next_values, rollout.terminated, done, self.config.gamma, self.config.lam
-        ).flatten(0, 1)
-        _, mean, variance = parallel.moments(advantages)
-        returns = advantages + values.flatten(0, 1)
-        spread = parallel.moments(returns)
-        self.critics.returns.update(*spread)
-        explained = 1 - variance / (spread[2] + 1e-8)
+        advantages = gae(rewards, values, next_values, rollout.terminated, done, self.config.gamma, self.lam)
+        advantages, applies, values = (t.flatten(0, 1) for t in (advantages, applies, values))
+        _, mean, variance = parallel.masked_moments(advantages, applies)
+        returns = torch.where(applies, advantages + values, torch.nan)
+        count, level, spread = parallel.masked_moments(returns, applies)
+        self.critics.returns.update(count, level, spread)
+        explained = 1 - variance / (spread + 1e-8)
         report = {f"explained/{g.name}": float(e) for g, e in zip(self.config.groups, explained, strict=True)}
         samples = Samples(
-            rollout.observations,
-            rollout.mean,
-            rollout.action,
-            rollout.log_prob,
-            mixed(advantages, mean, variance.sqrt(), self.weights),
-            (returns - self.critics.returns.mean) / self.critics.returns.std,
+            observations=rollout.observations,
+            mean=rollout.mean,
+            action=rollout.action,
+            log_prob=rollout.log_prob,
+            weight=torch.ones_like(rollout.log_prob),
+            shown=torch.full_like(rollout.action, float("nan")) if rollout.shown is None else rollout.shown,
+            advantage=mix_advantages(advantages, applies, mean, variance.sqrt(), self.weights),
+            returns=(returns - self.critics.returns.mean) / self.critics.returns.std,
         )
         return samples, report
+
+    @torch.no_grad()
+    def _mirror(self, samples: Samples, sides: Symmetry) -> Samples:
+        """Return every sample with left and right swapped.
+
+        The policy that acted would not have acted so with the same probability. Ratios are therefore taken against what it
+        thinks of the mirrored action in the mirrored state, and the sample weighs as much as that is likelier (decoupled PPO).
+        """
+        seen = samples.observations
+        seen = Observations(mirrored(seen.state, sides.state), mirrored(seen.goals, sides.goals), seen.visible)
+        action, mean = mirrored(samples.action, sides.action), by_length(self.actor, seen)
+        log_prob = log_probability(action, mean, self.actor.std)
+        return Samples(
+            observations=seen,
+            mean=mean,
+            action=action,
+            log_prob=log_prob,
+            weight=(log_prob - samples.log_prob).exp().clamp(max=LARGEST_WEIGHT),
+            shown=mirrored(samples.shown, sides.action),
+            advantage=samples.advantage,
+            returns=samples.returns,
+        )
 
     def _values(self, rollout: Rollout) -> tuple[Tensor, Tensor]:
         """(T, E, G) of the states seen, and of the states that their steps arrived in."""
@@ -129,100 +178,95 @@ class Ppo:
     def _predict(self, state: Tensor, goals: Tensor) -> Tensor:
         return self.critics(self.actor.normalizer(state), goals)
 
-    def _minibatches(self, visible: Tensor) -> Iterator[tuple[Tensor, Tensor, bool]]:
-        """Rows; which of them are shown mirrored, half of them in one epoch, the other half in the next; whether critics learn."""
-        flips = torch.rand(len(visible), generator=self.generator) < 0.5
-        for epoch in range(self.config.epochs):
-            order = torch.randperm(len(visible), generator=self.generator)
-            for part in order.chunk(self.config.minibatches):
-                rows = part[sorted_by_length(visible[part])]
-                yield rows, flips[rows] ^ bool(epoch % 2), epoch < self.config.critic_epochs
+    def _minibatches(self, visible: Tensor, count: int) -> Iterator[tuple[Tensor, bool]]:
+        """Yield rows sorted by length, and whether critics learn from them.
 
-    def _step(self, samples: Samples, flip: Tensor, judge: bool) -> dict[str, float]:
-        """One step on a minibatch sorted by length; gradients gather over pieces of equal length, which fit into the cache."""
-        samples, straight = self._flipped(samples, flip)
+        Where there are mirrored samples, behind the `count` original ones, each epoch takes one of the two at random, and the next
+        epoch the other.
+        """
+        flips = torch.rand(count, generator=self.generator) < 0.5
+        for epoch in range(self.config.epochs):
+            order = torch.randperm(count, generator=self.generator)
+            if len(visible) > count:
+                order = order + count * (flips[order] ^ bool(epoch % 2))
+            for part in order.chunk(self.config.minibatches):
+                yield part[sorted_by_length(visible[part])], epoch < self.config.critic_epochs
+
+    def _step(self, samples: Samples, update_critics: bool) -> dict[str, float]:
+        """One step on a minibatch sorted by length; gradients gather over chunks of equal length, which fit into the cache."""
         self.actor_optimizer.zero_grad(set_to_none=True)
         self.critic_optimizer.zero_grad(set_to_none=True)
         report: dict[str, Tensor] = {}
-        for piece, count in runs(samples.observations.visible):
-            share = (piece.stop - piece.start) / len(flip)
-            for name, value in self._gather(samples[piece], count, straight[piece], share, judge).items():
+        for chunk, count in equal_length_chunks(samples.observations.visible):
+            share = (chunk.stop - chunk.start) / len(samples)
+            for name, value in self._gather(samples[chunk], count, share, update_critics).items():
                 report[name] = report.get(name, torch.zeros(())) + share * value
-        (-self.config.entropy * self.actor.std.log().sum()).backward()
-        kl = report["shift"] / straight.float().mean().clamp(min=1e-6) + _std_divergence(
-            self._acting_std, self.actor.std
-        )
-        self._apply(kl.detach())
-        return {"kl": kl.item(), "std": self.actor.std.mean().item(), **{name: v.item() for name, v in report.items()}}
+        (-self.config.entropy * self.actor.log_std.sum()).backward()
+        self._apply()
+        return {name: value.item() for name, value in report.items()}
 
-    def _gather(self, samples: Samples, count: int, straight: Tensor, share: float, judge: bool) -> dict[str, Tensor]:
-        """Add this piece's gradient; what it measured."""
+    def _gather(self, samples: Samples, count: int, share: float, update_critics: bool) -> dict[str, Tensor]:
+        """Add this chunk's gradient; return what it measured."""
         state, goals = samples.observations.state, samples.observations.goals[:, :count]
-        gain, report = self._gain(samples, self.actor(state, goals), straight)
-        if not judge:
+        gain, report = self._gain(samples, self.actor(state, goals))
+        if not update_critics:
             (-share * gain).backward()
             return report
-        value_loss = (self._predict(state, goals) - samples.returns).square().mean(dim=0)
+        miss = self._predict(state, goals) - samples.returns
+        value_loss = torch.where(samples.returns.isnan(), 0.0, miss).square().mean(dim=0)
         (share * (value_loss.sum() - gain)).backward()
         losses = {f"value_loss/{g.name}": v for g, v in zip(self.config.groups, value_loss.detach(), strict=True)}
         return {**report, **losses}
 
-    def _flipped(self, samples: Samples, flip: Tensor) -> tuple[Samples, Tensor]:
-        """Chosen samples mirrored, in place: a minibatch is a copy. The second result marks those left as they were."""
-        if self.symmetry is None:
-            return samples, torch.ones_like(flip)
-        sides, rows = self.symmetry, flip.nonzero()[:, 0]
-        turned = (
-            (samples.observations.state, sides.state),
-            (samples.observations.goals, sides.goals),
-            (samples.action, sides.action),
-            (samples.mean, sides.action),
-        )
-        for values, side in turned:
-            values[rows] = mirrored(values[rows], side)
-        return samples, ~flip
-
-    def _gain(self, samples: Samples, mean: Tensor, straight: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """The clipped surrogate, and how far the policy has moved from the one that acted."""
-        std = self.actor.std
-        ratio = (log_probability(samples.action, mean, std) - samples.log_prob).exp()
+    def _gain(self, samples: Samples, mean: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the clipped surrogate less the imitation loss."""
+        ratio = (log_probability(samples.action, mean, self.actor.std) - samples.log_prob).exp()
         clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
-        gain = torch.minimum(ratio * samples.advantage, clipped * samples.advantage).mean()
-        with torch.no_grad():
-            shift = 0.5 * ((mean - samples.mean) / std).square().sum(dim=-1)
-            report = {
-                "shift": (shift * straight).mean(),
-                "asymmetry": (shift * ~straight).mean(),
-                "clipped": ((ratio - 1).abs() > self.config.clip).float().mean(),
-            }
+        gain = (samples.weight * torch.minimum(ratio * samples.advantage, clipped * samples.advantage)).mean()
+        report = {
+            "clipped": ((ratio.detach() - 1).abs() > self.config.clip).float().mean(),
+            "mirror_weight": samples.weight.mean(),
+        }
+        if self.clone:
+            has_one = ~samples.shown[:, 0].isnan()
+            target = torch.where(has_one[:, None], samples.shown, mean.detach())
+            miss = ((mean - target) / self.config.clone_scale).square().sum(dim=-1).mean()
+            gain = gain - self.clone * miss
+            report |= {"clone/miss": miss.detach(), "clone/share": has_one.float().mean()}
         return gain, report
 
-    def _apply(self, kl: Tensor) -> None:
-        parameters = [*self.actor.parameters(), *self.critics.parameters()]
-        parallel.average_gradients(parameters)
-        kl = parallel.total(kl) / parallel.size()
+    def _apply(self) -> None:
+        parallel.average_gradients([*self.actor.parameters(), *self.critics.parameters()])
         norms = [
             nn.utils.clip_grad_norm_(module.parameters(), self.config.max_gradient_norm)
             for module in (self.actor, self.critics)
         ]
-        if not torch.isfinite(torch.stack([kl, *norms])).all():
+        if not torch.isfinite(torch.stack(norms)).all():
             self.skipped += 1
             return
-        self._adapt(float(kl))
         self.actor_optimizer.step()
         self.critic_optimizer.step()
+        self.actor.clamp_std(*self.std_bounds)
+
+    @torch.no_grad()
+    def _divergence(self, samples: Samples, std: Tensor) -> float:
+        """Mean KL divergence of the policy that acted from the one now, over all processes, on some of the samples."""
+        some = samples[torch.randperm(len(samples), generator=self.generator)[:KL_SAMPLES]]
+        new = self.actor.std
+        moved = ((by_length(self.actor, some.observations) - some.mean) / new).square()
+        kl = ((new / std).log() + 0.5 * (std / new).square() - 0.5).sum() + 0.5 * moved.sum(dim=-1).mean()
+        return float(parallel.total(kl) / parallel.size())
 
     def _adapt(self, kl: float) -> None:
-        """Towards the target divergence: too far, smaller steps; not far enough, larger ones."""
+        """Move the learning rate towards the target divergence, once for each update: before its first step there is none."""
         low, high = self.config.learning_rate_range
         if kl > 2.0 * self.config.target_kl:
             self.learning_rate = max(self.learning_rate / 1.5, low)
         elif kl < 0.5 * self.config.target_kl:
             self.learning_rate = min(self.learning_rate * 1.5, high)
-        for group in self.actor_optimizer.param_groups:
-            group["lr"] = self.learning_rate
+        self.set_learning_rate(self.learning_rate)
 
-
-def _std_divergence(old: Tensor, new: Tensor) -> Tensor:
-    """What the change of deviation adds to the divergence of the old policy from the new."""
-    return ((new / old).log() + 0.5 * (old / new).square() - 0.5).sum()
+    def set_learning_rate(self, rate: float) -> None:
+        """Of the actor's network; the critics keep the one they started with."""
+        self.learning_rate = rate
+        self.actor_optimizer.param_groups[0]["lr"] = rate

@@ -39,6 +39,11 @@ class StepLike(Protocol):
         """Style features before and after the step, or None where there is no style."""
         ...
 
+    @property
+    def shown(self) -> Any:
+        """An action to imitate for each environment (NaN: none) in the state the step began in, or None."""
+        ...
+
 
 class Environment(Protocol):
     """Anything that can be learned: many environments stepped at once."""
@@ -54,6 +59,12 @@ class Environment(Protocol):
         """Move a curriculum on; the means are over all processes, so that all agree."""
         ...
 
+    def curriculum(self) -> dict[str, Any]:
+        """What `progress` has moved: the same in every process, and kept with the learner."""
+        ...
+
+    def set_curriculum(self, saved: dict[str, Any]) -> None: ...
+
     def snapshot(self) -> dict[str, Any]: ...
     def restore(self, saved: dict[str, Any]) -> None: ...
 
@@ -65,13 +76,15 @@ class Rollout:
     horizon: int
     observations: Observations  # (T E, ...), packed
     mean: Tensor  # (T E, A)
-    action: Tensor  # (T E, A)
+    action: Tensor  # (T E, A) less what was left of the noise before: what the policy drew
     log_prob: Tensor  # (T E,)
+    shown: Tensor | None  # (T E, A) actions to imitate, NaN where there is none
     rewards: dict[str, Tensor]  # (T, E)
     terminated: Tensor  # (T, E) bool
     truncated: Tensor  # (T, E) bool
     transitions: Tensor | None  # (T E, 2F)
     final: Observations  # (E, ...) the state after the last step
+    noise: Tensor  # (E, A) of the last actions
     arrived: Observations  # (M, ...) before the restart of truncated episodes
     arrived_rows: Tensor  # (M,) the rows that arrived there
 
@@ -96,24 +109,37 @@ def log_probability(action: Tensor, mean: Tensor, std: Tensor) -> Tensor:
 
 @torch.no_grad()
 def collect(
-    environment: Environment, actor: Actor, start: Observations, horizon: int, generator: torch.Generator
+    environment: Environment,
+    actor: Actor,
+    start: Observations,
+    horizon: int,
+    generator: torch.Generator,
+    *,
+    noise: Tensor | None = None,
+    correlation: float = 0.0,
 ) -> Rollout:
+    """Step the environments under the policy with noise.
+
+    Of the noise of the step before, `correlation` is left over. It acts like a disturbance from outside: the policy's own draw, whose
+    probability counts, is what is added to it.
+    """
     device, std = start.state.device, actor.std
+    noise = torch.zeros(len(start), len(std), device=device) if noise is None else noise
     seen, means, actions, steps = start, [], [], []
     visited, arrived, rows = [], [], []
     for t in range(horizon):
         mean = actor.act(seen)
-        noise = torch.randn(mean.shape, generator=generator).to(device)
-        action = mean + std * noise
-        step = environment.step(action.cpu().numpy())
+        left_over = correlation * noise
+        noise = left_over + std * torch.randn(mean.shape, generator=generator).to(device)
+        step = environment.step((mean + noise).cpu().numpy())
         visited.append(seen)
         means.append(mean)
-        actions.append(action)
+        actions.append(mean + noise - left_over)
         steps.append(step)
         seen = tensors(step.observation, device)
         cut = torch.as_tensor(step.truncated).nonzero()[:, 0]
         arrived.append(tensors(step.arrived, device))
-        rows.append(cut + t * len(action))
+        rows.append(cut + t * len(mean))
     mean, action = torch.cat(means), torch.cat(actions)
     return Rollout(
         horizon=horizon,
@@ -121,6 +147,7 @@ def collect(
         mean=mean,
         action=action,
         log_prob=log_probability(action, mean, std),
+        shown=None if steps[0].shown is None else _stacked([s.shown for s in steps], device).flatten(0, 1),
         rewards={name: _stacked([step.rewards[name] for step in steps], device) for name in steps[0].rewards},
         terminated=_stacked([step.terminated for step in steps], device),
         truncated=_stacked([step.truncated for step in steps], device),
@@ -128,6 +155,7 @@ def collect(
         if steps[0].transition is None
         else _stacked([s.transition for s in steps], device).flatten(0, 1),
         final=seen,
+        noise=noise,
         arrived=_joined(arrived),
         arrived_rows=torch.cat(rows).to(device),
     )

@@ -11,7 +11,10 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from keystride.learner import parallel
 from keystride.learner.checkpoint import (
+    Tree,
+    checkpoint_errors,
     checkpoints,
+    grown,
     load_module,
     load_optimizer,
     load_tree,
@@ -55,6 +58,7 @@ class Trainer:
         parallel.same_start([self.actor, self.critics, *([self.discriminator] if self.discriminator else [])])
         self._average = AveragedModel(self.actor, multi_avg_fn=get_ema_multi_avg_fn(config.average), use_buffers=True)
         self.ppo = Ppo(config.ppo, self.actor, self.critics, self.generator, symmetry)
+        self.noise = torch.zeros(len(self.seen), actions, device=self.device)  # of the last actions
         self.steps = 0
         self.iteration = 0
         self.seconds: dict[str, float] = {}
@@ -70,8 +74,16 @@ class Trainer:
     def iterate(self) -> dict[str, float]:
         """One iteration; what it measured, over all processes."""
         with self._timed("rollout"):
-            rollout = collect(self.environment, self.actor, self.seen, self.config.horizon, self.generator)
-        self.seen = rollout.final
+            rollout = collect(
+                self.environment,
+                self.actor,
+                self.seen,
+                self.config.horizon,
+                self.generator,
+                noise=self.noise,
+                correlation=self.config.ppo.exploration.correlation,
+            )
+        self.seen, self.noise = rollout.final, rollout.noise
         with self._timed("discriminator"):
             style = self._style(rollout)
         with self._timed("ppo"):
@@ -85,9 +97,9 @@ class Trainer:
 
     def _advance(self, report: dict[str, float], rollout: Rollout) -> dict[str, float]:
         """Curricula move by what all processes measured together."""
-        sums = {f"reward/{name}": (float(r.sum()), float(r.numel())) for name, r in rollout.rewards.items()}
+        sums = {f"reward/{name}": (float(r.nansum()), float((~r.isnan()).sum())) for name, r in rollout.rewards.items()}
         means = reduced({**sums, **self.environment.metrics(), **{k: (v, 1.0) for k, v in report.items()}})
-        self._lower_floor()
+        self._schedule()
         return {**means, **self.environment.progress(self.steps, means)}
 
     def _style(self, rollout: Rollout) -> dict[str, float]:
@@ -130,10 +142,15 @@ class Trainer:
         self.replay = Replay(settings.replay // parallel.size(), sample.shape[1])
         return discriminator
 
-    def _lower_floor(self) -> None:
-        network = self.config.network
-        share = min(self.steps / network.std_floor_steps, 1.0)
-        self.actor.floor.fill_(network.std_floor[0] + share * (network.std_floor[1] - network.std_floor[0]))
+    def _schedule(self) -> None:
+        """Set what follows from the number of control steps done: bounds of the noise, weight of imitation."""
+        exploration, ppo = self.config.ppo.exploration, self.config.ppo
+        left = (1.0 - self.steps / self.config.steps) / max(exploration.anneal_share, 1e-9)
+        share = min(max(1.0 - left, 0.0), 1.0)  # of the way to the final deviation
+        low, high = (std ** (1.0 - share) * exploration.final_std**share for std in exploration.std_range)
+        self.ppo.std_bounds = low, high
+        self.actor.clamp_std(low, high)
+        self.ppo.clone = ppo.clone * max(1.0 - self.steps / ppo.clone_steps, 0.0)
 
     def _guard(self) -> None:
         """Now and then an update may be skipped; many in a row mean that something is broken."""
@@ -156,12 +173,12 @@ class Trainer:
 
     # What is needed to go on exactly as if nothing had happened.
 
-    def save(self, folder: Path) -> Path:
-        """A checkpoint of all processes under its iteration's number."""
+    def save(self, folder: Path, extra: Tree | None = None) -> Path:
+        """Write a checkpoint of all processes, named after the iteration; `extra` is kept beside the learner's own state."""
         part, place = folder / f"{self.iteration:08d}.part", folder / f"{self.iteration:08d}"
         part.mkdir(parents=True, exist_ok=True)
         if parallel.rank() == 0:
-            save_tree(self.shared_state(), part / "learner")
+            save_tree({**self.shared_state(), **(extra or {})}, part / "learner")
         save_tree(self._own_state(), part / f"process{parallel.rank()}")
         parallel.wait()
         if parallel.rank() == 0:
@@ -170,25 +187,31 @@ class Trainer:
         parallel.wait()
         return place
 
-    def load(self, place: Path) -> None:
+    @checkpoint_errors
+    def load(self, place: Path, *, episodes: bool = True) -> None:
+        """Continue from a checkpoint; without `episodes`, as when the task has changed, all robots start new ones."""
         shared = load_tree(place / "learner")
         self.load_weights(shared)
         load_optimizer(self.ppo.actor_optimizer, shared["actor_optimizer"])
         load_optimizer(self.ppo.critic_optimizer, shared["critic_optimizer"])
-        self.ppo.learning_rate = shared["learning_rate"]
-        self.ppo._adapt(self.config.ppo.target_kl)  # puts the learning rate into the optimiser
+        self.ppo.set_learning_rate(shared["learning_rate"])
         self.steps, self.iteration = shared["steps"], shared["iteration"]
+        self.environment.set_curriculum(shared["curriculum"])
+        self._schedule()
         if self.discriminator is not None:
             load_optimizer(self.discriminator_optimizer, shared["discriminator_optimizer"])
         if shared["layout"] == self._layout():
-            self._load_own(load_tree(place / f"process{parallel.rank()}"))
+            self._load_own(load_tree(place / f"process{parallel.rank()}"), episodes)
         elif parallel.rank() == 0:
-            print("other numbers of robots or processes than in the checkpoint: episodes begin anew", flush=True)
+            print("the checkpoint has another number of robots or processes: all episodes start again", flush=True)
 
-    def _load_own(self, own: dict[str, Any]) -> None:
+    def _load_own(self, own: dict[str, Any], episodes: bool) -> None:
         """What each process has for itself."""
-        self.environment.restore(own["environment"])
+        if episodes:
+            self.environment.restore(own["environment"])
         self.generator.set_state(torch.as_tensor(own["generator"]))
+        if "noise" in own:
+            self.noise = torch.as_tensor(own["noise"]).to(self.device)
         self.seen = tensors(self.environment.observe(), self.device)
         if self.discriminator is not None:
             self.replay.rows = torch.as_tensor(own["replay"]["rows"])
@@ -204,6 +227,11 @@ class Trainer:
         load_module(self.critics, shared["critics"])
         if self.discriminator is not None and "discriminator" in shared:
             load_module(self.discriminator, shared["discriminator"])
+
+    def start_from(self, weights: dict[str, Any]) -> None:
+        """Begin with the networks of another run, but with this run's exploration. Critics may have learned other groups then."""
+        actor = {**weights["actor"], "log_std": self.actor.log_std.detach()}
+        self.load_weights({**weights, "actor": actor, "critics": grown(weights["critics"], self.critics.state_dict())})
 
     def shared_state(self) -> dict[str, Any]:
         style = {}
@@ -221,6 +249,7 @@ class Trainer:
             "learning_rate": self.ppo.learning_rate,
             "steps": self.steps,
             "iteration": self.iteration,
+            "curriculum": self.environment.curriculum(),
             "layout": self._layout(),
             **style,
         }
@@ -236,6 +265,7 @@ class Trainer:
         return {
             "environment": self.environment.snapshot(),
             "generator": self.generator.get_state(),
+            "noise": self.noise,
             "replay": replay,
         }
 
@@ -248,7 +278,7 @@ def latest(folder: Path) -> Path | None:
 def reduced(sums: dict[str, tuple[float, float]]) -> dict[str, float]:
     """Means over all processes. Names that a process lacks count as nothing there."""
     joint: dict[str, tuple[float, float]] = {}
-    for part in parallel.told(sums):
+    for part in parallel.all_gather_json(sums):
         for name, (value, count) in part.items():
             total, number = joint.get(name, (0.0, 0.0))
             joint[name] = total + value, number + count

@@ -6,11 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from keystride import geometry
+from keystride.errors import FileError
+from keystride.files import open_atomically
+from keystride.reading import check_model, parse_json, read_arrays
 from keystride.robot.description import Floats, Robot
 
 FPS = 50.0
+LARGEST = 1e6  # m, rad, or of these per second: more is damage
 
 
 @dataclass(frozen=True)
@@ -107,22 +112,64 @@ ARRAYS = (
 
 
 def save_clip(clip: Clip, path: Path) -> None:
-    """Written beside its place and moved there, so that no half-written clip is ever left."""
-    part = path.with_suffix(".part")
+    """Write the clip atomically."""
     arrays: dict[str, Any] = {name: getattr(clip, name) for name in ARRAYS}
-    with part.open("wb") as file:
+    with open_atomically(path) as file:
         np.savez_compressed(
             file, fps=clip.fps, joint_names=np.array(clip.joint_names), metadata=json.dumps(clip.metadata), **arrays
         )
-    part.replace(path)
 
 
 def load_clip(path: Path) -> Clip:
-    with np.load(path, allow_pickle=False) as file:
-        return Clip(
-            name=path.stem,
-            joint_names=tuple(str(name) for name in file["joint_names"]),
-            fps=float(file["fps"]),
-            metadata=json.loads(str(file["metadata"])),
-            **{name: file[name].astype(np.float64) for name in ARRAYS},
-        )
+    """Read a clip; FileError names the file and what is wrong with it."""
+    try:
+        return clip_from_arrays(path.stem, read_arrays(path))
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+
+
+def clip_from_arrays(name: str, arrays: dict[str, np.ndarray]) -> Clip:
+    """Check the arrays of a file and put them together."""
+    joint_names = tuple(str(one) for one in _entry(arrays, "joint_names", "U", 1))
+    frames = len(_entry(arrays, "base_position", "fiu", 2))
+    widths = (3, 4, len(joint_names), 3, 3, len(joint_names))
+    values = {one: _table(arrays, one, (frames, width)) for one, width in zip(ARRAYS, widths, strict=True)}
+    fps = float(_entry(arrays, "fps", "fiu", 0))
+    if not 1.0 <= fps <= 1000.0 or frames < 2:
+        raise FileError(f"{frames} frames at {fps:g} per second; allowed: two or more at 1 to 1000 per second")
+    metadata = parse_json(str(_entry(arrays, "metadata", "U", 0)))
+    check_model(metadata, _Metadata, "metadata")
+    return Clip(name=name, joint_names=joint_names, fps=fps, metadata=metadata, **values)
+
+
+class _Metadata(BaseModel):
+    """What is read of a clip's metadata; more may stand there."""
+
+    model_config = ConfigDict(strict=True)
+    source: str = ""
+    licence: str | None = ""
+    tags: list[str] = []
+    segments: list[tuple[int, int, str]] = []
+    edits: dict[str, Any] = {}
+    weight: float = Field(default=1.0, ge=0.0, le=1e6)
+
+
+def _entry(arrays: dict[str, np.ndarray], name: str, kinds: str, dimensions: int) -> np.ndarray:
+    """Return an array of the archive if it is of one of the kinds of numpy (f, i, u, U) and of the right dimension."""
+    if name not in arrays:
+        raise FileError(f"no array {name!r}; a clip has fps, joint_names, metadata, {', '.join(ARRAYS)}")
+    values = arrays[name]
+    if values.dtype.kind not in kinds or values.ndim != dimensions:
+        kind = "text" if kinds == "U" else "numbers"
+        raise FileError(f"array {name!r} is {values.ndim}-dimensional {values.dtype}; allowed: {dimensions}-d {kind}")
+    return values
+
+
+def _table(arrays: dict[str, np.ndarray], name: str, shape: tuple[int, int]) -> Floats:
+    values = _entry(arrays, name, "fiu", 2)
+    if values.shape != shape:
+        raise FileError(f"array {name!r} is {values.shape}, {shape} expected")
+    bad = np.flatnonzero(~(np.abs(values.astype(np.float64)) < LARGEST).all(axis=1))
+    if len(bad):
+        raise FileError(f"array {name!r}: frame {bad[0]} holds values that are not finite or beyond {LARGEST:g}")
+    return values.astype(np.float64)

@@ -1,13 +1,18 @@
 """A library on disk: a folder of clips and an index that says what they are and how they are split."""
 
 import json
-import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from keystride.errors import FileError
+from keystride.files import part_folder
 from keystride.motion.clip import Clip, load_clip, save_clip
+from keystride.reading import check_model, read_json
 
 INDEX = "index.json"
 
@@ -20,23 +25,17 @@ def save_library(
     held_out: Iterable[str] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Path:
-    """Write all clips and the index beside their place, then move them there: a library is whole or absent."""
+    """Write all clips and the index, replacing a library that is there atomically."""
     if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).exists():
         raise FileExistsError(f"{folder} holds something that is not a library; name another folder")
     kept, weights = set(held_out), weights or {}
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    try:
+    with part_folder(folder) as part:
         entries = []
         for clip in clips:
             save_clip(clip, part / f"{clip.name}.npz")
             split = "held_out" if clip.name in kept else "train"
             entries.append(index_entry(clip, split, weights.get(clip.name, 1.0)))
         _write_index(part, robot_name, entries)
-        _replace_folder(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return folder / INDEX
 
 
@@ -52,20 +51,45 @@ def index_entry(clip: Clip, split: str = "train", weight: float = 1.0) -> dict[s
     }
 
 
+class _Entry(BaseModel):
+    model_config = ConfigDict(strict=True)
+    file: str = Field(pattern=r"^[^./\\\x00-\x1f][^/\\\x00-\x1f]*\.npz$", max_length=250)  # a name, never a path
+    tags: list[str] = []
+    split: Literal["train", "held_out"]
+    seconds: float = Field(ge=0.0, le=1e6)
+    weight: float = Field(ge=0.0, le=1e6)
+    source: str = ""
+    licence: str | None = ""
+
+
+class _Index(BaseModel):
+    model_config = ConfigDict(strict=True)
+    version: Literal[1]
+    robot: str
+    clips: list[_Entry] = Field(max_length=100_000)
+
+
 def read_index(folder: Path) -> dict[str, Any]:
+    """Return the index of a library; FileError names the entries that are wrong."""
     path = folder / INDEX
     if not path.exists():
-        raise FileNotFoundError(f"{folder} is not a library: it has no {INDEX}")
-    index = json.loads(path.read_text())
-    if index.get("version") != 1:
-        raise ValueError(f"{path}: version {index.get('version')!r} is not known, 1 expected")
-    return index
+        raise FileNotFoundError(2, f"not a library: it has no {INDEX}", str(folder))
+    index = check_model(read_json(path), _Index, str(path))
+    names = [entry.file for entry in index.clips]
+    if len(set(names)) < len(names):
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise FileError(f"{path}: {twice!r} is listed more than once")
+    return index.model_dump()
 
 
 def load_library_clips(folder: Path, split: str | None = None) -> list[Clip]:
     """The clips of a library, or those of one split, in the order of its index."""
     entries = [entry for entry in read_index(folder)["clips"] if split in (None, entry["split"])]
-    return [_weighted(load_clip(folder / entry["file"]), float(entry["weight"])) for entry in entries]
+    clips = [_weighted(load_clip(folder / entry["file"]), float(entry["weight"])) for entry in entries]
+    for clip in clips:
+        if clip.joint_names != clips[0].joint_names:
+            raise FileError(f"{folder / clip.name}.npz: its joints are not those of {clips[0].name}.npz")
+    return clips
 
 
 def _weighted(clip: Clip, weight: float) -> Clip:
@@ -76,12 +100,3 @@ def _weighted(clip: Clip, weight: float) -> Clip:
 def _write_index(folder: Path, robot_name: str, entries: list[dict[str, Any]]) -> None:
     content = {"version": 1, "robot": robot_name, "clips": entries}
     (folder / INDEX).write_text(json.dumps(content, indent=1) + "\n")
-
-
-def _replace_folder(new: Path, place: Path) -> None:
-    old = place.with_name(f".{place.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if place.exists():
-        place.rename(old)
-    new.rename(place)
-    shutil.rmtree(old, ignore_errors=True)

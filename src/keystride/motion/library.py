@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
+from keystride.errors import FileError
 from keystride.motion.clip import Clip, mirror
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
@@ -42,13 +43,16 @@ class Frames:
 
 
 class Library:
-    """Training draws from this. Frame numbers run through all clips; `last` is the final frame of a frame's clip."""
+    """Training draws from this. Frame numbers run through all clips; `first` and `last` are those of a frame's clip."""
 
     def __init__(
         self, robot: Robot, clips: Sequence[Clip], *, mirrored: bool = True, balance: Balance | None = None
     ) -> None:
         if not clips:
             raise ValueError("a library needs at least one clip")
+        for clip in clips:
+            if clip.joint_names != robot.joint_names:
+                raise FileError(f"clip {clip.name}: its joints are not those of {robot.name}, or in another order")
         clips = [*clips, *(mirror(clip, robot) for clip in clips)] if mirrored else list(clips)
         self.robot = robot
         self.names = tuple(clip.name for clip in clips)
@@ -57,6 +61,9 @@ class Library:
         lengths = np.array([len(clip) for clip in clips])
         self.clip = np.repeat(np.arange(len(clips)), lengths)  # (N,)
         self.last = np.repeat(np.cumsum(lengths) - 1, lengths)  # (N,)
+        self.first = self.last - np.repeat(lengths - 1, lengths)  # (N,)
+        self.authored = np.array([clip.metadata.get("source") == "authored" for clip in clips])  # by clip
+        self.tagged = _frames_by_tag(clips, np.cumsum(lengths) - lengths)
         self._weight = _weights(self.frames, clips, self.clip, balance or Balance())
         self._drawable: dict[int, tuple[Indices, Floats]] = {}  # by frames ahead: frames, cumulated weights
 
@@ -95,6 +102,15 @@ def _stack(clips: Sequence[Clip]) -> Frames:
         angular_velocity=geometry.rotate_inverse(orientation, all_of("base_angular_velocity")),
         joint_velocities=all_of("joint_velocities"),
     )
+
+
+def _frames_by_tag(clips: Sequence[Clip], starts: NDArray[np.int64]) -> dict[str, Indices]:
+    """Frames by what happens in them, as the clips' segments say."""
+    found: dict[str, list[Indices]] = {}
+    for clip, start in zip(clips, starts, strict=True):
+        for begin, end, tag in clip.metadata.get("segments", ()):
+            found.setdefault(str(tag), []).append(start + np.arange(int(begin), min(int(end), len(clip))))
+    return {tag: np.concatenate(parts) for tag, parts in found.items()}
 
 
 def _weights(frames: Frames, clips: Sequence[Clip], clip_of: Indices, balance: Balance) -> Floats:

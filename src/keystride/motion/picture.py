@@ -11,7 +11,7 @@ from keystride.motion.capture import Animal
 from keystride.motion.clip import Clip
 from keystride.robot.description import Floats, Robot
 from keystride.robot.model import load_spec
-from keystride.robot.picture import Image, look
+from keystride.robot.picture import RgbImage, look
 
 BONE_COLOUR = np.array([0.93, 0.62, 0.25, 1.0], dtype=np.float32)
 BONE_RADIUS = 0.012  # m
@@ -27,7 +27,9 @@ class View:
     distance: float = 1.6  # m
 
 
-def film(clip: Clip, robot: Robot, frames: Iterable[int], view: View, animal: Animal | None = None) -> Iterator[Image]:
+def film(
+    clip: Clip, robot: Robot, frames: Iterable[int], view: View, animal: Animal | None = None
+) -> Iterator[RgbImage]:
     """One picture for each frame number, from a camera that goes along beside the robot."""
     spec = load_spec(robot)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = view.size

@@ -7,6 +7,7 @@ from string import Template
 
 import numpy as np
 
+from keystride.files import write_atomically
 from keystride.motion.clip import Clip
 from keystride.motion.contacts import feet_in_world, foot_clearance, planted
 from keystride.motion.plots import LEG_COLOURS, contact_rows, ink_on, lines, paper_of, svg, tag_band, time_axis
@@ -37,10 +38,7 @@ $clips
 
 
 def write_report(clips: Sequence[Clip], robot: Robot, title: str, path: Path) -> None:
-    page = report_page(clips, robot, title)
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(page)
-    part.replace(path)
+    write_atomically(path, report_page(clips, robot, title))
 
 
 def report_page(clips: Sequence[Clip], robot: Robot, title: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keystride.physics.simulator import PHYSICS_DT, PHYSICS_STEPS, Randomization, StartState, State
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
-from keystride.robot.model import MAX_LAG_STEPS, load_spec
+from keystride.robot.model import DAMPING, MAX_LAG_STEPS, STIFFNESS, VOLTAGE, load_spec
 
 HISTORY_HEAD = 2 + MAX_LAG_STEPS + 1  # MuJoCo's buffer: user, cursor, times; then the values
 ABSURD_SPEED = 200.0  # m/s and rad/s together: no Go2 gets there, a diverging simulation soon does
@@ -34,6 +34,8 @@ class CpuSimulator:
         self.divergences = 0
         self._random = np.random.default_rng(seed)
         self._model = training_model(robot)
+        sliding = self._model.geom_friction[:, 0]
+        self._gripping = np.flatnonzero(sliding == sliding[0])  # the ground and the feet
         self._batch = Batch(self._model, nsim=environments, nthread=threads)
         self._qpos, self._qvel, self._ctrl = (self._batch.bind(name) for name in ("qpos", "qvel", "ctrl"))
         self._time, self._history = self._batch.bind("time"), self._batch.bind("history")
@@ -41,6 +43,9 @@ class CpuSimulator:
         self._fresh_history = self._history[0].copy()
         self._varied = {name: self._batch.expand(name) for name in _VARIED} if randomization else {}
         self._push_wait = np.zeros(environments, dtype=np.int64)
+        if randomization:
+            self._vary_bodies(randomization)
+            self._push_wait[:] = self._random.integers(0, randomization.push_interval[1], size=environments)
         self._randomize(np.arange(environments))
 
     def state(self) -> State:
@@ -104,10 +109,19 @@ class CpuSimulator:
         self._random.bit_generator.state = snapshot["random"]
         for name, values in self._varied.items():
             values[...] = np.asarray(snapshot[f"varied.{name}"])
+        if self._varied:
+            self._batch.set_const()  # what MuJoCo derives from the masses
 
     def set_friction(self, friction: float) -> None:
-        """The same friction everywhere."""
-        self._batch.expand("geom_friction")[..., 0] = friction
+        self._batch.expand("geom_friction")[:, self._gripping, 0] = friction
+
+    def _vary_bodies(self, ranges: Randomization) -> None:
+        """Draw what stays with a robot for as long as it exists: MuJoCo derives constants from the masses, which takes time."""
+        base, count = self._model.body(self.robot.base_body).id, self.environments
+        self._varied["body_mass"][:, base] += self._random.uniform(*ranges.payload, size=count)
+        shift = self._random.uniform(-ranges.center_of_mass, ranges.center_of_mass, size=(count, 3))
+        self._varied["body_ipos"][:, base] += shift
+        self._batch.set_const()
 
     def _randomize(self, ids: NDArray[np.intp]) -> None:
         if not self.randomization:
@@ -118,14 +132,15 @@ class CpuSimulator:
             for limits in (ranges.friction, ranges.stiffness, ranges.damping)
         )
         lag = self._random.integers(ranges.lag_steps[0], ranges.lag_steps[1] + 1, size=(count, 1))
-        own = nominal.geom_friction[:, 0]
-        varied["geom_friction"][ids, :, 0] = np.where(own == own[0], friction, own)  # of floor and feet
-        varied["actuator_gainprm"][ids, :, 0] = nominal.actuator_gainprm[:, 0] * stiffness
-        varied["actuator_biasprm"][ids, :, 1] = nominal.actuator_biasprm[:, 1] * stiffness
-        varied["actuator_biasprm"][ids, :, 2] = nominal.actuator_biasprm[:, 2] * damping
+        varied["geom_friction"][ids[:, None], self._gripping, 0] = friction
+        strength = self._random.uniform(*ranges.strength, size=(count, self._model.nu))
+        motor, nominal_motor = varied["actuator_gainprm"], nominal.actuator_gainprm
+        motor[ids, :, STIFFNESS] = nominal_motor[:, STIFFNESS] * stiffness * strength
+        motor[ids, :, DAMPING] = nominal_motor[:, DAMPING] * damping * strength
+        motor[ids, :, VOLTAGE] = nominal_motor[:, VOLTAGE] * strength
+        varied["actuator_forcerange"][ids] = nominal.actuator_forcerange * strength[..., None]
         # MuJoCo rounds a delay up to whole steps: half a step less keeps rounding errors out.
         varied["actuator_delay"][ids] = np.maximum(lag - 0.5, 0.0) * PHYSICS_DT
-        self._push_wait[ids] = self._random.integers(*ranges.push_interval, size=count)
 
     def _push_when_due(self, ranges: Randomization) -> None:
         self._push_wait -= 1
@@ -142,7 +157,14 @@ class CpuSimulator:
         self._push_wait[due] = self._random.integers(*ranges.push_interval, size=len(due))
 
 
-_VARIED = ("geom_friction", "actuator_gainprm", "actuator_biasprm", "actuator_delay")
+_VARIED = (
+    "geom_friction",
+    "actuator_gainprm",
+    "actuator_forcerange",
+    "actuator_delay",
+    "body_mass",
+    "body_ipos",
+)
 
 
 def training_model(robot: Robot) -> mujoco.MjModel:

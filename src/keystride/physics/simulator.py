@@ -53,7 +53,7 @@ class StartState:
 
 @dataclass(frozen=True)
 class Randomization:
-    """What differs between environments (paper, domain randomisation table)."""
+    """What differs between environments. The defaults are the paper's domain randomisation table; what it does not vary is off."""
 
     friction: tuple[float, float] = (0.25, 1.75)
     stiffness: tuple[float, float] = (0.9, 1.1)
@@ -65,7 +65,17 @@ class Randomization:
     push_turn: tuple[float, float] = (0.0, 1.0)
     """rad/s, added to the base about a random axis."""
     push_interval: tuple[int, int] = (150, 400)
-    """Control steps between pushes; the paper gives none."""
+    """Control steps between pushes, whatever resets happen in between; the paper gives none."""
+    payload: tuple[float, float] = (0.0, 0.0)
+    """kg added to the trunk, drawn once for each robot."""
+    center_of_mass: float = 0.0
+    """m by which the trunk's centre of mass moves at most along each axis, drawn once for each robot."""
+    strength: tuple[float, float] = (1.0, 1.0)
+    """Factor on what each motor produces: gains, peak torque and supply voltage."""
+
+
+ROBOT = Randomization(payload=(-1.0, 3.0), center_of_mass=0.05, strength=(0.8, 1.1), push_interval=(100, 300))
+"""The paper's table, and what real robots add to it: a payload, its place, motors that are weaker or stronger than rated."""
 
 
 class Simulator(Protocol):
@@ -81,6 +91,10 @@ class Simulator(Protocol):
 
     def push(self, ids: NDArray[np.intp], linear: Floats, angular: Floats) -> None:
         """Add to the base's velocity: (n, 3) m/s world, (n, 3) rad/s base frame."""
+        ...
+
+    def set_friction(self, friction: float) -> None:
+        """Set the friction of the ground and the feet, for all environments."""
         ...
 
     def snapshot(self) -> dict[str, Any]:

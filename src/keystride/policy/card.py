@@ -10,11 +10,18 @@ KNOWS = {
     "pose": "keyframes that hold position, roll, pitch, yaw and posture together",
     "any": "keyframes that hold any subset of position, roll, pitch, yaw and posture",
 }
-UNITS = {"distance_m": "m", "roll_deg": "deg", "pitch_deg": "deg", "yaw_deg": "deg", "posture_deg": "deg"}
+UNITS = {
+    "distance_m": "m",
+    "roll_deg": "deg",
+    "pitch_deg": "deg",
+    "yaw_deg": "deg",
+    "posture_deg": "deg",
+    "height_m": "m",
+}
 HEADINGS = ("suite", "scenario", "goal", "error", "mean", "deviation", "paper", "episodes", "falls")
 LIMITS = """\
 - Trained and measured in simulation, on flat ground. It has not been run on a robot by its makers.
-- Keyframes further apart or closer in time than those of training (see `config.yaml`) are met less well.
+- Keyframes outside the trained ranges are met less well. Gaps that are too long are filled with waypoints when a script is played.
 - It knows its place in the world from the pose that it is given: an error there is an error at the keyframe."""
 
 
@@ -25,6 +32,7 @@ def card(
     parts = [
         f"# {name}",
         _what(name, metadata),
+        f"## Trained ranges\n\nFrom one keyframe to the next: {metadata.ranges}.",
         "## Data and licence\n\n" + _data(metadata),
         "## Training\n\n" + _training(metadata, settings, hours),
         "## Figures\n\n" + (_figures(rows) if rows else "Not measured yet: `keystride evaluate` prints them."),
@@ -50,11 +58,12 @@ def _data(metadata: Metadata) -> str:
 
 def _training(metadata: Metadata, settings: dict[str, Any], hours: float) -> str:
     learner = settings["learner"]
-    begun = settings.get("start_from")
+    begun, stages = settings.get("start_from"), settings.get("recipe", {}).get("stages")
     lines = [
         f"- {metadata.training_steps / 1e6:.1f} million control steps, {hours:.1f} hours",
-        f"- {learner['environments']} robots at once, preset `{settings['preset']}`, {settings['critic']} critic",
-        f"- domain randomisation: {'yes' if settings['task']['randomize'] else 'no'}",
+        f"- {learner['environments']} robots at once; critics: {', '.join(group['name'] for group in learner['ppo']['groups'])}",
+        *([f"- stages: {', '.join(stage['name'] for stage in stages)}"] if stages else []),
+        f"- domain randomisation: {settings['task']['randomize']}",
         *([f"- begun with the weights of `{begun}`, whose training is not counted above"] if begun else []),
         f"- keystride {metadata.keystride_version}; weights SHA-256 `{metadata.weights_sha256}`",
         "- all settings in `config.yaml`, the learning curve in `curve.json`",
@@ -70,6 +79,7 @@ def _cells(row: dict[str, Any]) -> list[Any]:
     unit = UNITS.get(row["metric"], "")
     error = row["metric"].removesuffix(f"_{unit}") + (f", {unit}" if unit else "")
     paper = "" if row.get("paper") is None else f"{row['paper']:g}"
+    paper = paper if row.get("analogous") is None else f"{row['analogous']:g} (analogous)"
     figures = [f"{row['mean']:.3f}", f"{row['std']:.3f}", paper, row["episodes"], row["falls"]]
     return [row["suite"], row["scenario"], row["goal"], error, *figures]
 

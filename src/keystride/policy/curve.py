@@ -1,12 +1,18 @@
 """A run's learning curve, thinned to what a plot can show."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from keystride.errors import FileError
+from keystride.reading import MIB, check_model, one_line, parse_json, read_json, read_text
+
 Row = dict[str, float]
 POINTS = 200
+MOST_METRICS = 256 * MIB
+LARGEST = 1e18  # of a metric
 EVALUATION = "evaluation/"
 KEPT = (
     "reward/",
@@ -24,24 +30,55 @@ KEPT = (
 def read_curve(metrics: Path, until: int | None = None) -> dict[str, Any]:
     """Means over stretches of training, every evaluation, and the hours it took; up to a number of control steps.
 
-    {"steps": N, "hours": H, "training": {"steps": [...], name: [...], ...}, "evaluation": {"steps": [...], ...}}
+    {"steps": N, "hours": H, "training": {"steps": [...], name: [...], ...},
+     "evaluation": {"steps": [...], "minutes": [...], name: [...], ...}}
     """
     rows, seconds = _continued(_rows(metrics), until)
     evaluations = [row for row in rows if any(name.startswith(EVALUATION) for name in row)]
+    minutes = dict(zip((row["steps"] for row in rows), _training_minutes(rows), strict=True))
     return {
         "steps": int(rows[-1]["steps"]) if rows else 0,
         "hours": round(seconds / 3600, 2),
         "training": _columns(_thinned(rows, POINTS), KEPT),
-        "evaluation": _columns(evaluations, (EVALUATION,)),
+        "evaluation": {
+            **_columns(evaluations, (EVALUATION,)),
+            "minutes": [round(minutes[row["steps"]], 3) for row in evaluations],
+        },
     }
 
 
+class _Curve(BaseModel):
+    model_config = ConfigDict(strict=True)
+    steps: int = Field(ge=0)
+    hours: float = Field(ge=0.0)
+    training: dict[str, list[float | None]]
+    evaluation: dict[str, list[float | None]]
+
+
+def read_bundle_curve(path: Path) -> dict[str, Any]:
+    """Return what `read_curve` returned when the bundle was made."""
+    return check_model(read_json(path), _Curve, str(path)).model_dump()
+
+
 def _rows(metrics: Path) -> Iterable[Row]:
-    for line in metrics.read_text().splitlines():
+    """Yield the rows of a run; a line that a killed run did not finish is left out."""
+    try:
+        lines = read_text(metrics, MOST_METRICS).split("\n")
+    except FileError as error:
+        raise FileError(f"{metrics}: {error}") from error
+    for number, line in enumerate(lines, 1):
         try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            continue  # the line that a killed run did not finish
+            row = parse_json(line)
+        except FileError:
+            continue
+        if not isinstance(row, dict) or not {"steps", "seconds"} <= row.keys():
+            raise FileError(f"{metrics}:{number}: not a row of metrics; allowed: names with numbers, steps and seconds")
+        for name, value in row.items():
+            if type(value) not in (int, float) or not abs(value) < LARGEST:
+                raise FileError(
+                    f"{metrics}:{number}: {one_line(name, 60)} is {one_line(repr(value), 40)}; allowed: a number"
+                )
+        yield row
 
 
 def _continued(rows: Iterable[Row], until: int | None) -> tuple[list[Row], float]:
@@ -60,6 +97,14 @@ def _continued(rows: Iterable[Row], until: int | None) -> tuple[list[Row], float
         clock = row["seconds"]
         kept.append(row)
     return kept, spent
+
+
+def _training_minutes(rows: Sequence[Row]) -> Iterable[float]:
+    """Yield the minutes spent on iterations, without evaluations and start-up, until each row."""
+    total = 0.0
+    for row in rows:
+        total += row.get("iteration_seconds", 0.0) / 60
+        yield total
 
 
 def _thinned(rows: Sequence[Row], points: int) -> list[Row]:

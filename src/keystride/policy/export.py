@@ -10,14 +10,12 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-from keystride.policy.graph import BITS, INPUTS, CriticGraph, PolicyGraph
+from keystride.policy.graph import CriticGraph, PolicyGraph
+from keystride.policy.interface import BITS, INPUTS, OUTPUTS, VALUES
 from keystride.policy.metadata import Metadata, sealed
 from keystride.policy.trained import Trained, metadata_of
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
-
-OUTPUTS = ("joint_targets", "action")
-VALUES = ("values",)
 
 
 def policy_file(trained: Trained, robot: Robot = GO2) -> bytes:

@@ -10,27 +10,9 @@ from torch import Tensor, nn
 
 from keystride.keyframes.goals import COMPONENTS, Goals, goal_observation
 from keystride.learner.networks import Actor, Critics, Normalizer, SequenceNetwork
+from keystride.policy.interface import INPUTS
 from keystride.robot.description import Robot
 from keystride.task.observations import state_observation
-
-# B robots, K keyframes; both may be any number from one on.
-INPUTS = {
-    "base_position": (3,),  # world, m
-    "base_orientation": (4,),  # w x y z, world from base
-    "base_linear_velocity": (3,),  # base frame, m/s
-    "base_angular_velocity": (3,),  # base frame, rad/s
-    "joint_angles": (12,),  # rad
-    "joint_velocities": (12,),  # rad/s
-    "previous_action": (12,),
-    "goal_position": ("K", 3),  # world, m
-    "goal_angles": ("K", 3),  # roll, pitch, yaw, rad
-    "goal_posture": ("K", 12),  # rad
-    "goal_time": ("K",),  # s until it is due
-    "goal_presence": ("K", 5),  # bool, in the order of COMPONENTS
-    "goal_height": ("K",),  # bool: whether z belongs to the position
-    "goal_visible": ("K",),  # bool
-}
-BITS = ("goal_presence", "goal_height", "goal_visible")
 
 
 class Sight(nn.Module):

@@ -5,14 +5,20 @@ The first names are those that users of mjlab know; lists are separated by comma
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, get_type_hints
 
+from keystride.errors import FileError
+from keystride.keyframes.inbetween.ranges import TrainedRanges
+from keystride.reading import one_line
+
 ZEROS = "0" * 64
+TRAINED = "trained_"  # begins the names of the trained ranges
+RANGES = tuple(entry.name for entry in fields(TrainedRanges) if entry.name != "components")
 MARK = b"file_sha256\x12\x40"  # in the file: the key, then the tag and the length of its value
 
 
-class PolicyError(ValueError):
+class PolicyError(FileError):
     """A policy cannot be found, read or used; the message says why in one line."""
 
 
@@ -36,7 +42,21 @@ class Metadata:
     licence: str
     keystride_version: str
     weights_sha256: str  # of the trained tensors, see policy.weights
+    # What one keyframe differed from the next by in training; a file without these was trained on the paper's ranges.
+    trained_gap_s: tuple[float, ...] = TrainedRanges.gap_s
+    trained_distance_m: tuple[float, ...] = TrainedRanges.distance_m
+    trained_direction_rad: tuple[float, ...] = TrainedRanges.direction_rad
+    trained_turn_rad: tuple[float, ...] = TrainedRanges.turn_rad
+    trained_speed_m_s: tuple[float, ...] = TrainedRanges.speed_m_s  # ahead, sideways, backwards
+    trained_turn_rate_rad_s: float = TrainedRanges.turn_rate_rad_s
+    trained_height_m: tuple[float, ...] = TrainedRanges.height_m
     file_sha256: str = ZEROS  # of the whole file, with these digits as zeros
+
+    @property
+    def ranges(self) -> TrainedRanges:
+        """What the policy was trained on, as the planner of in-betweens reads it."""
+        trained = {name: getattr(self, f"{TRAINED}{name}") for name in RANGES}
+        return TrainedRanges(**trained, components=self.goal_components)
 
     def as_strings(self) -> dict[str, str]:
         return {field.name: _text(getattr(self, field.name)) for field in fields(self)}
@@ -46,10 +66,15 @@ def from_strings(strings: Mapping[str, str]) -> Metadata:
     if "joint_names" not in strings or "robot" not in strings:
         raise PolicyError("it has no keystride metadata; `keystride export` writes files that have it")
     kinds = get_type_hints(Metadata)
-    absent = [name for name in kinds if name not in strings]
+    absent = [entry.name for entry in fields(Metadata) if entry.default is MISSING and entry.name not in strings]
     if absent:
         raise PolicyError(f"its metadata lacks {', '.join(absent)}")
-    return Metadata(**{name: _value(kind, name, strings[name]) for name, kind in kinds.items()})
+    metadata = Metadata(**{name: _value(kind, name, strings[name]) for name, kind in kinds.items() if name in strings})
+    try:
+        metadata.ranges  # noqa: B018 (it checks itself)
+    except ValueError as error:
+        raise PolicyError(f"its metadata is damaged: {error}") from error
+    return metadata
 
 
 def sealed(content: bytes) -> bytes:
@@ -84,4 +109,4 @@ def _value(kind: Any, name: str, text: str) -> Any:
         entry = kind.__args__[0]  # tuple[entry, ...]
         return tuple(entry(part) for part in text.split(",")) if text else ()
     except ValueError as error:
-        raise PolicyError(f"its metadata is damaged: {name} is {text[:40]!r}") from error
+        raise PolicyError(f"its metadata is damaged: {name} is {one_line(repr(text), 40)}") from error

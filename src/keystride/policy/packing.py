@@ -1,12 +1,13 @@
 """From a training run to the bundle that ships."""
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-from keystride.learner.checkpoint import publish
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from keystride.files import part_folder
 from keystride.policy.bundle import (
     CARD,
     CONFIG,
@@ -22,13 +23,31 @@ from keystride.policy.bundle import (
     is_bundle,
 )
 from keystride.policy.card import card
-from keystride.policy.curve import read_curve
+from keystride.policy.curve import read_bundle_curve, read_curve
 from keystride.policy.export import critic_file, policy_file
 from keystride.policy.metadata import PolicyError
-from keystride.policy.provenance import read_settings
+from keystride.policy.provenance import read_recipe, read_settings
 from keystride.policy.runtime import Critics, Policy
 from keystride.policy.trained import load_trained
 from keystride.policy.weights import fingerprint, load_weights, save_weights
+from keystride.reading import check_model, read_json
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    suite: str
+    scenario: str
+    goal: int | str
+    metric: str
+    mean: float
+    std: float
+    episodes: int
+    falls: int
+    paper: float | None = None
+
+
+class _Figures(BaseModel):
+    rows: list[_Row] = Field(max_length=100_000)
 
 
 def pack(source: str | Path, folder: Path, figures: Path | None = None, notes: Path | None = None) -> None:
@@ -39,18 +58,13 @@ def pack(source: str | Path, folder: Path, figures: Path | None = None, notes: P
     if folder.exists() and not is_bundle(folder):
         raise PolicyError(f"{folder} exists and is no bundle: it will not be replaced")
     place = find(source)
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    part.mkdir(parents=True)
-    try:
+    with part_folder(folder) as part:
         fill = _copy_bundle if is_bundle(place) else _make_bundle
         fill(place, part)
         _add_figures(figures, part)
         _add_notes(notes, part)
         _write_card(folder.name, part)
         check_bundle(part)
-        publish(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
 
 
 def check_bundle(folder: Path) -> None:
@@ -66,7 +80,9 @@ def _make_bundle(place: Path, folder: Path) -> None:
     trained = load_trained(place)
     curve = read_curve(home(place) / METRICS, until=trained.origin.steps)
     (folder / CURVE).write_text(json.dumps(curve))
-    (folder / CONFIG).write_bytes((home(place) / CONFIG).read_bytes())
+    recipe = read_recipe(place)
+    settings = {**trained.settings, "recipe": recipe} if recipe.get("stages") else trained.settings
+    (folder / CONFIG).write_text(yaml.safe_dump(settings, sort_keys=False))
     save_weights(trained.weights, folder / WEIGHTS)
     (folder / POLICY).write_bytes(policy_file(trained))
     (folder / CRITIC).write_bytes(critic_file(trained))
@@ -89,7 +105,7 @@ def _add_notes(notes: Path | None, folder: Path) -> None:
 
 
 def _write_card(name: str, folder: Path) -> None:
-    hours = json.loads((folder / CURVE).read_text())["hours"]
+    hours = read_bundle_curve(folder / CURVE)["hours"]
     rows = _rows(folder / FIGURES) if (folder / FIGURES).is_file() else []
     notes = (folder / NOTES).read_text() if (folder / NOTES).is_file() else ""
     text = card(name, Policy.load(folder).metadata, read_settings(folder), hours, rows=rows, notes=notes)
@@ -97,12 +113,7 @@ def _write_card(name: str, folder: Path) -> None:
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        content = json.loads(path.read_text())
-        rows = content["rows"] if isinstance(content, dict) else content
-        needed = {"suite", "scenario", "goal", "metric", "mean", "std", "episodes", "falls"}
-        if all(needed <= row.keys() for row in rows):
-            return rows
-    except (json.JSONDecodeError, KeyError, AttributeError, TypeError):
-        pass
-    raise PolicyError(f"{path}: it does not hold the rows that `keystride evaluate --json` writes")
+    """Return the rows that `keystride evaluate --json` wrote."""
+    content = read_json(path)
+    rows = content.get("rows") if isinstance(content, dict) else content
+    return [row.model_dump() for row in check_model({"rows": rows}, _Figures, str(path)).rows]

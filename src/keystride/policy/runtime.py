@@ -7,12 +7,32 @@ from typing import Any, Protocol
 import numpy as np
 import onnxruntime
 
-from keystride.keyframes.goals import CONTROL_DT, Goals, next_only, visible
+from keystride.errors import FileError
+from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals, next_only, visible
 from keystride.keyframes.resolve import window
 from keystride.policy.bundle import CRITIC, onnx_file
+from keystride.policy.interface import (
+    BITS,
+    BROKEN,
+    INPUTS,
+    MAX_BYTES,
+    OUTPUTS,
+    VALUES,
+    check_shapes,
+    read_properties,
+)
 from keystride.policy.metadata import Metadata, PolicyError, checksum, from_strings
+from keystride.reading import one_line, read_bytes
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
+
+RANGES = (  # of what the file says of each joint
+    ("joint_stiffness", 0.0, 1000.0),  # N m/rad
+    ("joint_damping", 0.0, 100.0),  # N m s/rad
+    ("default_joint_pos", -10.0, 10.0),  # rad
+    ("action_scale", 1e-3, 10.0),  # rad
+)
+MOST_KEYFRAMES = 1000
 
 
 class RobotState(Protocol):
@@ -41,17 +61,33 @@ class Network:
     """An exported graph and what it says of itself."""
 
     def __init__(self, content: bytes, *, robot: Robot = GO2, threads: int = 1) -> None:
-        self._session = _session(content, threads)
-        self.metadata = from_strings(self._session.get_modelmeta().custom_metadata_map)
+        self.metadata = from_strings(read_properties(content))
         _check(self.metadata, content, robot)
+        self._session = _session(content, threads)
+        _check_session(self._session, self.metadata)
         self._sight = visible if self.metadata.see == "all" else next_only
+        self._try()
 
     @classmethod
     def read(cls, path: Path, *, robot: Robot = GO2, threads: int = 1) -> "Network":
         try:
-            return cls(path.read_bytes(), robot=robot, threads=threads)
-        except PolicyError as error:
+            return cls(read_bytes(path, MAX_BYTES), robot=robot, threads=threads)
+        except FileError as error:
             raise PolicyError(f"{path}: {error}") from error
+
+    def _try(self) -> None:
+        """Run the graph once, so that what cannot be run is seen now and not while a robot walks."""
+        given = {
+            name: np.zeros((1, *(1 if n == "K" else n for n in shape)), kind(name)) for name, shape in INPUTS.items()
+        }
+        given["base_orientation"][:, 0] = 1.0
+        try:
+            outputs = [np.asarray(output) for output in self._session.run(None, given)]
+        except Exception as error:  # onnxruntime's own classes share no base
+            raise PolicyError(f"it cannot be run: {one_line(error)}") from error
+        for name, output in zip(_outputs(self.metadata), outputs, strict=True):
+            if not np.isfinite(output).all():
+                raise PolicyError(f"its output {name} is not finite: its weights are damaged")
 
     def run(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> Sequence[Floats]:
         keyframes = self.metadata.max_keyframes
@@ -139,15 +175,46 @@ def _session(content: bytes, threads: int) -> onnxruntime.InferenceSession:
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes share no base
-        raise PolicyError("it is no ONNX file, or a broken one") from error
+        raise PolicyError(BROKEN) from error
+
+
+def kind(name: str) -> type[np.generic]:
+    """The element type of an input of the graph."""
+    return np.bool_ if name in BITS else np.float32
+
+
+def _outputs(metadata: Metadata) -> dict[str, tuple[int, ...]]:
+    """Shapes of what the graph computes for each robot."""
+    if metadata.value_names:
+        return dict.fromkeys(VALUES, (len(metadata.value_names),))
+    return dict.fromkeys(OUTPUTS, (len(metadata.joint_names),))
+
+
+def _check_session(session: onnxruntime.InferenceSession, metadata: Metadata) -> None:
+    wanted = {name: ("tensor(bool)" if name in BITS else "tensor(float)", shape) for name, shape in INPUTS.items()}
+    check_shapes("input", {one.name: (one.type, one.shape) for one in session.get_inputs()}, wanted)
+    outputs = {name: ("tensor(float)", shape) for name, shape in _outputs(metadata).items()}
+    check_shapes("output", {one.name: (one.type, one.shape) for one in session.get_outputs()}, outputs)
 
 
 def _check(metadata: Metadata, content: bytes, robot: Robot) -> None:
     if metadata.file_sha256 != checksum(content):
         raise PolicyError("it is damaged: its checksum is wrong")
     if metadata.robot != robot.name:
-        raise PolicyError(f"it is a policy for {metadata.robot}, not for {robot.name}")
+        raise PolicyError(f"it is a policy for {one_line(metadata.robot, 40)}, not for {robot.name}")
     if metadata.joint_names != robot.joint_names:
         raise PolicyError(f"its joints are not those of {robot.name}, or in another order")
     if metadata.control_dt != CONTROL_DT:
         raise PolicyError(f"its control step is {metadata.control_dt} s, here it is {CONTROL_DT} s")
+    for name, low, high in RANGES:
+        values = np.array(getattr(metadata, name))
+        if len(values) != len(robot.joint_names) or not ((low <= values) & (values <= high)).all():
+            raise PolicyError(
+                f"its {name} is wrong; allowed: {len(robot.joint_names)} numbers from {low:g} to {high:g}"
+            )
+    if metadata.see not in ("all", "next"):
+        raise PolicyError(f"it sees {one_line(metadata.see, 40)!r} of its keyframes; allowed: all or next")
+    if not 1 <= metadata.max_keyframes <= MOST_KEYFRAMES:
+        raise PolicyError(f"its max_keyframes is {metadata.max_keyframes}; allowed: 1 to {MOST_KEYFRAMES}")
+    if unknown := set(metadata.goal_components) - set(COMPONENTS):
+        raise PolicyError(f"its goal_components hold {one_line(min(unknown), 40)!r}; allowed: {', '.join(COMPONENTS)}")

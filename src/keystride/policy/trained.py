@@ -5,16 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from keystride import __version__
+from keystride.errors import FileError
 from keystride.keyframes.goals import CONTROL_DT, GOAL_SIZE
 from keystride.learner.checkpoint import load_module
 from keystride.learner.config import NetworkConfig
 from keystride.learner.networks import Actor, Critics
-from keystride.policy.bundle import find, is_bundle, is_checkpoint, run_checkpoint
-from keystride.policy.graph import INPUTS
+from keystride.policy.bundle import CONFIG, find, is_bundle, is_checkpoint, run_checkpoint
+from keystride.policy.interface import INPUTS
 from keystride.policy.metadata import Metadata, PolicyError
-from keystride.policy.provenance import Origin, learnt_components, origin_of_run, read_settings
+from keystride.policy.provenance import Origin, origin_of_run, read_settings, trained_ranges
 from keystride.policy.runtime import Policy
 from keystride.policy.weights import Weights, fingerprint, load_weights
+from keystride.reading import one_line
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
 from keystride.task.observations import STATE_SIZE
@@ -41,18 +43,24 @@ def load_trained(name_or_path: str | Path) -> Trained:
     """A run (its best checkpoint), a checkpoint folder or a bundle."""
     place = find(name_or_path)
     settings = read_settings(place)
-    return build(load_weights(place), settings, _origin(place, settings))
+    try:
+        return build(load_weights(place), settings, _origin(place, settings))
+    except PolicyError as error:
+        raise PolicyError(str(error) if str(place) in str(error) else f"{place}: {error}") from error
 
 
 def build(weights: Weights, settings: dict[str, Any], origin: Origin) -> Trained:
     network = network_config(settings["learner"]["network"])
-    actor = Actor(network, STATE_SIZE, GOAL_SIZE, len(GO2.joint_names))
-    critics = Critics(network, STATE_SIZE, GOAL_SIZE, len(settings["learner"]["ppo"]["groups"]))
+    try:
+        actor = Actor(network, STATE_SIZE, GOAL_SIZE, len(GO2.joint_names))
+        critics = Critics(network, STATE_SIZE, GOAL_SIZE, len(settings["learner"]["ppo"]["groups"]))
+    except (ValueError, TypeError, RuntimeError, AssertionError) as error:  # sizes that do not divide, say
+        raise PolicyError(f"{CONFIG}: no such network can be built: {one_line(error)}") from error
     try:
         load_module(actor, weights.actor)
         load_module(critics, weights.critics)
-    except RuntimeError as error:
-        raise PolicyError("weights and configuration do not belong together") from error
+    except FileError as error:
+        raise PolicyError(f"weights and configuration do not belong together: {error}") from error
     return Trained(actor.eval(), critics.eval(), weights, settings, origin)
 
 
@@ -61,7 +69,7 @@ def network_config(entries: dict[str, Any]) -> NetworkConfig:
     try:
         return NetworkConfig(**values)
     except TypeError as error:
-        raise PolicyError(f"its configuration is of another version of keystride: {error}") from error
+        raise PolicyError(f"its configuration is of another version of keystride: {one_line(error)}") from error
 
 
 def _origin(place: Path, settings: dict[str, Any]) -> Origin:
@@ -76,6 +84,7 @@ def _origin(place: Path, settings: dict[str, Any]) -> Origin:
 def metadata_of(trained: Trained, robot: Robot, *, values: bool) -> Metadata:
     joints = len(robot.joint_names)
     network = trained.weights.critics if values else trained.weights.actor
+    ranges = trained_ranges(trained.settings)
     return Metadata(
         joint_names=robot.joint_names,
         joint_stiffness=(robot.stiffness,) * joints,
@@ -86,7 +95,7 @@ def metadata_of(trained: Trained, robot: Robot, *, values: bool) -> Metadata:
         robot=robot.name,
         control_dt=CONTROL_DT,
         goals=trained.goals,
-        goal_components=learnt_components(trained.goals),
+        goal_components=ranges.components,
         max_keyframes=trained.settings["task"]["max_keyframes"],
         see=trained.settings["task"]["see"],
         value_names=trained.groups if values else (),
@@ -95,4 +104,11 @@ def metadata_of(trained: Trained, robot: Robot, *, values: bool) -> Metadata:
         licence=trained.origin.licence,
         keystride_version=__version__,
         weights_sha256=fingerprint(network),
+        trained_gap_s=ranges.gap_s,
+        trained_distance_m=ranges.distance_m,
+        trained_direction_rad=ranges.direction_rad,
+        trained_turn_rad=ranges.turn_rad,
+        trained_speed_m_s=ranges.speed_m_s,
+        trained_turn_rate_rad_s=ranges.turn_rate_rad_s,
+        trained_height_m=ranges.height_m,
     )

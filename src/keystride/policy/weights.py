@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
 
+from keystride.errors import FileError
 from keystride.policy.bundle import WEIGHTS, find, is_bundle, is_checkpoint, run_checkpoint
 from keystride.policy.metadata import PolicyError
+from keystride.reading import read_tensors
 
 Tensors = dict[str, np.ndarray]
 PARTS = ("actor", "critics", "discriminator")
@@ -32,9 +33,9 @@ def load_weights(name_or_path: str | Path) -> Weights:
     """Of a shipped policy, a bundle folder, a run (its best checkpoint) or a checkpoint folder."""
     file = _file(find(name_or_path))
     try:
-        tensors = load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise PolicyError(f"{file}: it holds no weights that can be read") from error
+        tensors = read_tensors(file)
+    except FileError as error:
+        raise PolicyError(f"{file}: {error}") from error
     weights = Weights(*(_part(tensors, name) for name in PARTS))
     if not weights.actor or not weights.critics:
         raise PolicyError(f"{file}: it lacks the actor's or the critics' weights")

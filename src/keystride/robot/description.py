@@ -38,7 +38,11 @@ class Robot:
     foot_radius: float
     stiffness: float  # N m / rad
     damping: float  # N m s / rad
+    full_torque_speed: (
+        float  # share of the rated speed up to which a motor has its full torque; beyond it falls to zero
+    )
     action_scale: float  # rad of joint target per unit of action
+    trunk_half_size: tuple[float, float, float]  # m, of the trunk's collision box around the base's origin
     base_body: str = "base"
 
     @cached_property

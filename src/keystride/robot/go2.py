@@ -37,5 +37,7 @@ GO2 = Robot(
     # The paper gives no gains; these stand without sagging and stay stable with PD at 200 Hz.
     stiffness=40.0,
     damping=1.0,
+    full_torque_speed=0.45,  # 13.5 of 30 rad/s: Unitree's torque-speed curve of the Go2 motor (unitree_rl_lab, BSD-3)
     action_scale=0.5,
+    trunk_half_size=(0.1881, 0.04675, 0.057),
 )

@@ -4,6 +4,8 @@ import mujoco
 
 from keystride.robot.description import Robot
 
+SUPPLY_VOLTAGE = 28.0  # V; torque and speed do not depend on it, only the split into current and voltage does
+STIFFNESS, DAMPING, VOLTAGE = 4, 6, 7  # columns of `actuator_gainprm` in MuJoCo's DC motor
 MAX_LAG_STEPS = 6  # paper, domain randomisation table: actuator lag in physics steps
 
 
@@ -11,8 +13,8 @@ def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
     """The editable model. Without visuals it is the same robot, only lighter to step."""
     spec = mujoco.MjSpec.from_file(str(robot.model_path))
     spec.compiler.discardvisual = not visual
-    for name, limit in zip(robot.joint_names, robot.torque_limit, strict=True):
-        _add_motor(spec, robot, name, float(limit))
+    for name, torque, speed in zip(robot.joint_names, robot.torque_limit, robot.speed_limit, strict=True):
+        _add_motor(spec, robot, name, float(torque), float(speed))
     for leg, site in zip(robot.leg_names, robot.foot_sites, strict=True):
         _add_touch(spec, f"{leg}_touch", spec.site(site), 2 * robot.foot_radius)
     return spec
@@ -22,17 +24,24 @@ def load_model(robot: Robot, *, visual: bool = True) -> mujoco.MjModel:
     return load_spec(robot, visual=visual).compile()
 
 
-def _add_motor(spec: mujoco.MjSpec, robot: Robot, joint: str, limit: float) -> None:
-    """A PD servo on joint targets whose torque saturates at the motor's limit."""
+def _add_motor(spec: mujoco.MjSpec, robot: Robot, joint: str, torque: float, speed: float) -> None:
+    """Add a PD servo on joint targets that has a DC motor's torque-speed curve.
+
+    The torque is limited to the motor's peak, and beyond `full_torque_speed` by the supply voltage less the back-EMF, down to
+    zero at the rated speed. MuJoCo's own motor model keeps this inside the batched step, and implicit integration stable.
+    """
     motor = spec.add_actuator(name=joint.removesuffix("_joint"), target=joint)
     motor.trntype = mujoco.mjtTrn.mjTRN_JOINT
-    motor.gaintype = mujoco.mjtGain.mjGAIN_FIXED
-    motor.biastype = mujoco.mjtBias.mjBIAS_AFFINE
-    motor.gainprm[0] = robot.stiffness
-    motor.biasprm[1] = -robot.stiffness
-    motor.biasprm[2] = -robot.damping
+    constant = SUPPLY_VOLTAGE / speed  # N m / A and V s / rad: the back-EMF reaches the supply at the rated speed
+    stall = torque / (1.0 - robot.full_torque_speed)  # N m that the voltage alone would allow at rest
+    motor.set_to_dcmotor(
+        motorconst=(constant, constant),
+        resistance=constant * SUPPLY_VOLTAGE / stall,
+        controller=(robot.stiffness, 0.0, robot.damping, 0.0, 0.0, SUPPLY_VOLTAGE),
+        ctrlspec=1,  # the input is a position
+    )
     motor.forcelimited = True
-    motor.forcerange = (-limit, limit)
+    motor.forcerange = (-torque, torque)
 
 
 def _add_touch(spec: mujoco.MjSpec, name: str, site: mujoco.MjsSite, radius: float) -> None:

@@ -1,4 +1,4 @@
-"""The studio's server: a page for every browser that comes, each with a session of its own."""
+"""The studio's server: a page for every browser that is let in, each with a session of its own."""
 
 import threading
 import warnings
@@ -10,15 +10,18 @@ from pathlib import Path
 
 import viser
 
+from keystride.keyframes.document import MAX_BYTES
 from keystride.keyframes.files import load_script
-from keystride.studio import palette
-from keystride.studio.desk import Desk
-from keystride.studio.draft import Draft, from_script
-from keystride.studio.filing import UNTITLED
-from keystride.studio.reloads import Reloads
+from keystride.keyframes.problems import ScriptError
+from keystride.studio.access import cap_uploads, start_server
+from keystride.studio.document.draft import from_script
+from keystride.studio.document.history import UNTITLED, Document
+from keystride.studio.editor import Editor
+from keystride.studio.page import palette
+from keystride.studio.page.meshes import robot_bodies
+from keystride.studio.script_folder import ScriptFolder
 from keystride.studio.session import Session
-from keystride.studio.shapes import robot_bodies
-from keystride.studio.shelf import Shelf
+from keystride.studio.tab_restore import TabRestore
 
 PANEL_WIDTH = 340
 CAMERA, LOOK_AT = (-1.5, -2.6, 1.5), (0.6, 0.1, 0.15)  # m
@@ -27,19 +30,32 @@ FIELD_OF_VIEW = radians(50.0)
 
 @dataclass(frozen=True)
 class Opening:
-    """What every browser finds when it comes."""
+    """What every browser finds when it connects: the script as it is on disk then."""
 
-    draft: Draft
     name: str
     folder: Path
     policy: str
+    inbetween: bool = True
+    document: Document | None = None  # instead of the file
+
+    def read(self) -> Document:
+        """ScriptError and OSError if the script cannot be read."""
+        if self.document is not None:
+            return Document(self.document.draft, self.document.name)
+        if self.name == UNTITLED:
+            return Document()
+        loaded = ScriptFolder(self.folder).load(self.name)
+        return Document(from_script(loaded.script), self.name, loaded.digest)
 
 
-def opening(script: Path | None, policy: str) -> Opening:
-    """ScriptError and OSError when the script cannot be read."""
+def opening(script: Path | None, policy: str, *, inbetween: bool = True) -> Opening:
+    """ScriptError, OSError or BadName if the script cannot be read, or saved again."""
     if script is None:
-        return Opening(Draft(), UNTITLED, Path.cwd(), policy)
-    return Opening(from_script(load_script(script)), script.name, script.resolve().parent, policy)
+        return Opening(UNTITLED, Path.cwd(), policy, inbetween)
+    load_script(script)
+    start = Opening(script.name, script.resolve().parent, policy, inbetween)
+    start.read()
+    return start
 
 
 class _Server(viser.ViserServer):
@@ -52,21 +68,18 @@ class Studio:
     def __init__(self, opening: Opening, host: str, port: int) -> None:
         self._opening = opening
         self._sessions: dict[int, Session] = {}
-        self._reloads = Reloads()
+        self._tabs = TabRestore()
         self._lock = threading.Lock()
         # Between the moment a browser leaves and the end of its session, what is sent goes nowhere.
         warnings.filterwarnings("ignore", message=r"Queued a \w+ on a closed connection")
         robot_bodies()  # before the first browser has to wait for it
         with redirect_stdout(StringIO()):  # viser greets with a box of its own
-            self._server = _Server(host=host, port=port, label="Keystride Studio", verbose=False)
+            self._server, self.url = start_server(
+                lambda: _Server(host=host, port=port, label="Keystride Studio", verbose=False), host
+            )
         self._dress()
         self._server.on_client_connect(self._on_connect)
         self._server.on_client_disconnect(self._on_disconnect)
-
-    @property
-    def url(self) -> str:
-        host = self._server.get_host()
-        return f"http://{'localhost' if host in ('0.0.0.0', '127.0.0.1') else host}:{self._server.get_port()}"
 
     @property
     def sessions(self) -> tuple[Session, ...]:
@@ -89,9 +102,16 @@ class Studio:
         self._server.scene.world_axes.visible = False
 
     def _on_connect(self, client: viser.ClientHandle) -> None:
+        cap_uploads(client, MAX_BYTES)
         start = self._opening
-        desk = Desk(start.draft, start.name)
-        session = Session(client, desk, Shelf(start.folder), start.policy, self._reloads)
+        try:
+            document = start.read()
+        except (ScriptError, OSError) as error:  # it was fine when the server started
+            document = Document()
+            client.add_notification(f"{start.name} cannot be read", str(error), color="red")
+        session = Session(
+            client, Editor(document, inbetween=start.inbetween), ScriptFolder(start.folder), start.policy, self._tabs
+        )
         with self._lock:
             self._sessions[client.client_id] = session
 

@@ -1,10 +1,11 @@
-"""One browser's session: its desk, its scene and panels, and the thread in which everything of it happens.
+"""One browser's session: its editor, its scene and panels, and the thread in which everything of it happens.
 
-Callbacks of viser only leave a note; the thread reads the notes between two control steps. So nothing here is shared
-between threads, and two browsers never meet.
+Callbacks of viser only queue an action; the thread runs the actions between two control steps. So nothing here is
+shared between threads, and two browsers never meet.
 """
 
 import queue
+import secrets
 import threading
 import time
 import traceback
@@ -16,57 +17,86 @@ import viser
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.problems import ScriptError
-from keystride.studio import controllers, posing
-from keystride.studio.desk import SPEEDS, Desk, Grip
-from keystride.studio.draft import Draft
-from keystride.studio.exporter import Exporter
-from keystride.studio.files_panel import FilesPanel
-from keystride.studio.filing import Filing
-from keystride.studio.forecast import Chances, Question
-from keystride.studio.forecaster import Forecaster
-from keystride.studio.ghost_scene import Pull
-from keystride.studio.keyframe_panel import Edit, KeyframePanel
-from keystride.studio.reloads import Reloads, Work
-from keystride.studio.result_panel import ResultPanel
-from keystride.studio.shelf import Shelf
-from keystride.studio.stage_panel import StagePanel
+from keystride.studio.document import storage
+from keystride.studio.document.draft import from_script
+from keystride.studio.document.history import Document
+from keystride.studio.document.keyframe_poses import ghosts
+from keystride.studio.drafts_folder import DraftsFolder
+from keystride.studio.editor import SPEEDS, Editor, Gesture
+from keystride.studio.export.exporter import Exporter
+from keystride.studio.file_commands import Choice, FileCommands
+from keystride.studio.page.ghost_scene import Actions
+from keystride.studio.page.handles import Move
+from keystride.studio.page.page_channel import PageChannel
+from keystride.studio.panels.files import FilesPanel
+from keystride.studio.panels.keyframe import Edit, KeyframePanel
+from keystride.studio.panels.result import ResultPanel
+from keystride.studio.panels.stage import StagePanel
+from keystride.studio.playback import controllers
+from keystride.studio.playback.forecast import Chances, Question
+from keystride.studio.playback.forecast_process import Forecaster
+from keystride.studio.script_folder import ScriptFolder
+from keystride.studio.tab_restore import TabRestore, Work
 from keystride.studio.view import PARTS, View
 
 FRAME = CONTROL_DT  # s
-NEWS_SECONDS = 6.0
+MESSAGE_SECONDS = 6.0
+DRAFT_EVERY = 0.4  # s between two copies of the document for the browser
+AUTOSAVE_EVERY = 2.0  # s
+FOLDER_EVERY = 1.0  # s between two looks at the folder
 
 
 class Session:
     def __init__(
-        self, client: viser.ClientHandle, desk: Desk, shelf: Shelf, policy: str, reloads: Reloads | None = None
+        self,
+        client: viser.ClientHandle,
+        editor: Editor,
+        folder: ScriptFolder,
+        policy: str,
+        tabs: TabRestore | None = None,
     ) -> None:
-        self.desk = desk
-        self._reloads, self._tab = reloads or Reloads(), ""
-        self._client = client
-        self._notes: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.editor = editor
+        self._client, self._folder = client, folder
+        self._tabs, self._tab, self._leave = tabs or TabRestore(), "", self.leave
+        self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._closed = threading.Event()
-        self._view = View(client, self._on_event, self._on_click, self._on_drag)
+        self._greeted = False
+        self._choice: Choice | None = None
+        self._done_at: dict[str, float] = {}
+        self._stored: tuple[Any, ...] = ()
+        self._autosaved: Any = None
+        self._changed_on_disk = False
+        self._events: dict[str, Callable[[Any], None]] = {}
+        self._channel = PageChannel(client, secrets.token_hex(8), self._on_event)
+        self._view = View(client, self._channel, Actions(self._on_click, self._on_frame, self._on_move))
         self._add_panels(client.gui)
-        self._shelf = shelf
-        self._filing = Filing(desk, shelf, self._files)
+        self._drafts = DraftsFolder(folder.folder)
+        self._commands = FileCommands(editor, folder, self._drafts, self._files, self._ask)
         self._exporter = Exporter(client, self._results.set_busy)
         self._forecaster = Forecaster(self._on_forecast)
         self._events = self._event_table()
-        self._files.show(shelf.names(), desk.name)
+        self._launch_policy = policy
         self._load_policy(policy)
+        self._view.greet()
         self._thread = threading.Thread(target=self._run, name=f"session {client.client_id}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
+        """End the session and keep its work for the tab, should it come back."""
+        self._tabs.exit(self._tab, self._leave, self.leave())
+
+    def leave(self) -> Work:
+        """End the session and return its work."""
         self._closed.set()
         self._forecaster.close()
         if threading.current_thread() is not self._thread:
             self._thread.join()
-        self._reloads.keep(self._tab, Work(self.desk.document, self.desk.name))
+        self._autosave()
+        return Work(self.editor.document, self._settings())
 
-    def post(self, note: Callable[[], None]) -> None:
-        """To be done in the session's thread, soon."""
-        self._notes.put(note)
+    def post(self, action: Callable[[], None]) -> None:
+        """Run an action in the session's thread, soon."""
+        self._actions.put(action)
 
     def _add_panels(self, gui: viser.GuiApi) -> None:
         tabs = gui.add_tab_group()
@@ -85,7 +115,7 @@ class Session:
         due = time.perf_counter()
         try:
             while not self._closed.is_set():
-                self._read_notes(due)
+                self._run_actions(due)
                 due = max(due + FRAME, time.perf_counter())
                 self._frame()
         except Exception:
@@ -93,29 +123,66 @@ class Session:
                 traceback.print_exc()
 
     def _frame(self) -> None:
-        if self.desk.tick(time.perf_counter()):
-            self._results.show(self.desk.recording)
-        question = self.desk.question(time.perf_counter())
+        if not self._greeted:  # the page has not said yet which tab it is in: its work may be restored
+            return
+        if self.editor.tick(time.perf_counter()):
+            self._results.show(self.editor.recording)
+        question = self.editor.question(time.perf_counter())
         if question is not None:
             self._forecaster.ask(question)
-        self._view.show(self.desk, self._keyframe)
+        if self._is_due("folder", FOLDER_EVERY):
+            self._commands.refresh(self._tabs.open_tabs)
+            self._changed_on_disk = self._commands.changed_on_disk()
+        self._store()
+        self._view.show(self.editor, self._keyframe, changed_on_disk=self._changed_on_disk)
 
-    def _read_notes(self, deadline: float) -> None:
+    def _store(self) -> None:
+        """Give the browser a copy of the document, and the disk one of unsaved work."""
+        settings = self._settings()
+        shown = (self.editor.document.now, self.editor.document.unsaved, settings)
+        if shown != self._stored and self._is_due("draft", DRAFT_EVERY):
+            self._stored = shown
+            self._channel.show("draft", {"tab": self._tab, "draft": storage.dump(self.editor.document, settings)})
+        if self._is_due("autosave", AUTOSAVE_EVERY):
+            self._autosave()
+
+    def _autosave(self) -> None:
+        document = self.editor.document
+        state = (document.draft, document.name, document.unsaved)
+        if state == self._autosaved:
+            return
+        self._autosaved = state
+        try:
+            if document.unsaved:
+                self._drafts.write(self._tab, storage.dump(document))
+            else:
+                self._drafts.delete(self._tab)
+        except OSError as error:  # a folder that cannot be written to; the browser still has its copy
+            self._files.tell([f"Autosave: {error}"], bad=True)
+
+    def _is_due(self, name: str, every: float) -> bool:
+        now = time.perf_counter()
+        if now - self._done_at.get(name, -every) < every:
+            return False
+        self._done_at[name] = now
+        return True
+
+    def _run_actions(self, deadline: float) -> None:
         """Until the next frame is due, or at once while there is something to catch up with."""
         while True:
-            wait = 0.0 if self.desk.player.waiting else deadline - time.perf_counter()
+            wait = 0.0 if self.editor.player.waiting else deadline - time.perf_counter()
             try:
-                note = self._notes.get(timeout=max(wait, 0.001))
+                action = self._actions.get(timeout=max(wait, 0.001))
             except queue.Empty:
                 return
-            self._do(note)
+            self._do(action)
             if time.perf_counter() > deadline + FRAME:  # however much is asked, the robot goes on
                 return
 
-    def _do(self, note: Callable[[], None]) -> None:
+    def _do(self, action: Callable[[], None]) -> None:
         """A mistake of the user's becomes a message in the page."""
         try:
-            note()
+            action()
         except ScriptError as error:
             self._keyframe.forget_touches()
             self._tell("Not possible", [str(problem) for problem in error.problems])
@@ -126,7 +193,74 @@ class Session:
 
     def _tell(self, title: str, lines: list[str]) -> None:
         self._view.refresh()
-        self._client.add_notification(title, "\n".join(lines), auto_close_seconds=NEWS_SECONDS, color="orange")
+        self._client.add_notification(title, "\n".join(lines), auto_close_seconds=MESSAGE_SECONDS, color="orange")
+
+    # Restoring.
+
+    def _hello(self, greeting: dict[str, Any]) -> None:
+        """The page says which tab it is in, and what its browser kept of an earlier session."""
+        self._tab = str(greeting.get("tab", ""))[:64]
+        work = self._tabs.enter(self._tab, self._leave)
+        if work is None and greeting.get("draft"):
+            work = self._from_browser(str(greeting["draft"]))
+        if work is not None:
+            self.editor.restore(self._refreshed(work.document), time.perf_counter())
+            self._apply_settings(work.settings)
+        if greeting.get("software"):
+            self._draw_less()
+        self._greeted = True
+
+    @staticmethod
+    def _from_browser(text: str) -> Work | None:
+        try:
+            return Work(*storage.load(text))
+        except storage.StorageError:
+            return None
+
+    def _refreshed(self, document: Document) -> Document:
+        """A document without unsaved edits follows its file."""
+        saved = document.files.get(document.name)
+        if document.unsaved or saved is None or saved.digest is None:
+            return document
+        try:
+            loaded = self._folder.load(document.name)
+        except (ScriptError, OSError, ValueError):
+            return document
+        if loaded.digest != saved.digest:
+            document.open(from_script(loaded.script), document.name, loaded.digest)
+        return document
+
+    def _settings(self) -> dict[str, Any]:
+        editor = self.editor
+        return {
+            "policy": editor.policy,
+            "friction": editor.player.friction,
+            "speed": editor.clock.speed,
+            "loop": editor.loop,
+            "range": editor.range,
+            "head": 0.0 if editor.playing else round(editor.head, 2),
+            "follow": self._view.scene.following,
+            "visible": dict(self._view.visible),
+        }
+
+    def _apply_settings(self, settings: dict[str, Any]) -> None:
+        """Each of them if it makes sense; they may come from a browser."""
+        visible = settings.get("visible", {})
+        changes: list[Callable[[], object]] = [
+            lambda: settings["policy"] == self.editor.policy or self._load_policy(str(settings["policy"])),
+            lambda: self._set_friction(float(settings["friction"])),
+            lambda: self._set_speed(float(settings["speed"])),
+            lambda: setattr(self.editor, "loop", bool(settings["loop"])),
+            lambda: self._set_range(settings["range"]),
+            lambda: self._follow(bool(settings["follow"])),
+            *(lambda part=part: self._set_visible(part, bool(visible[part])) for part in PARTS),
+            lambda: self.editor.seek(float(settings["head"])),
+        ]
+        for change in changes:
+            try:
+                change()
+            except (KeyError, TypeError, ValueError, OSError):
+                continue
 
     # What the page asks for.
 
@@ -136,100 +270,145 @@ class Session:
             self.post(lambda: action(value))
 
     def _on_click(self, key: int) -> None:
-        self.post(lambda: self.desk.document.select(key))
+        self.post(lambda: self.editor.select([key]))
 
     def _on_edit(self, edit: Edit, gesture: str) -> None:
         self.post(lambda: self._edit(edit, gesture))
 
-    def _on_drag(self, pull: Pull, phase: str) -> None:
-        self.post(lambda: self._drag(pull, phase))
+    def _on_frame(self, key: int) -> None:
+        self.post(lambda: self._frame_ghost(key))
+
+    def _on_move(self, move: Move | None) -> None:
+        self.post(lambda: self._move(move))
 
     def _on_forecast(self, question: Question, chances: Chances) -> None:
-        self.post(lambda: self.desk.answer(question, chances))
+        self.post(lambda: self.editor.answer(question, chances))
+
+    def _ask(self, choice: Choice) -> None:
+        self._choice = choice
+        self._channel.show("question", {"text": choice.question, "buttons": list(choice.buttons)})
+
+    def _answer(self, button: str) -> None:
+        choice, self._choice = self._choice, None
+        self._channel.show("question", {})
+        if choice is not None and button in choice.buttons:
+            choice.buttons[button]()
 
     def _edit(self, edit: Edit, gesture: str, *, held: bool = False) -> None:
-        key = self.desk.selected
+        key = self.editor.selected
         if key is not None:
-            grip = Grip((gesture, key), held) if gesture else None
-            self.desk.edit(lambda draft: edit(draft, key), time.perf_counter(), grip)
+            whole = Gesture((gesture, key), held) if gesture else None
+            self.editor.edit(lambda draft: edit(draft, key), time.perf_counter(), whole)
 
-    def _drag(self, pull: Pull, phase: str) -> None:
-        def edit(draft: Draft, key: int) -> Draft:
-            if pull.ground is not None and pull.yaw is not None:
-                draft = posing.drag(draft, key, pull.ground, pull.yaw)
-            return draft if pull.height is None else posing.set_height(draft, key, pull.height)
-
-        if phase == "update":
-            self._edit(edit, "gizmo", held=True)
-        else:
-            self.desk.document.end_gesture()
+    def _move(self, move: Move | None) -> None:
+        """A ghost, or one of its handles, is dragged; None when it is let go."""
+        if move is None:
+            self.editor.document.end_gesture()
             self._view.refresh()
+        elif move.key in self.editor.draft.keys:
+            edit = self._keyframe.moved(move)
+            gesture = Gesture(("handle", move.key), held=True)
+            self.editor.edit(lambda draft: edit(draft, move.key), time.perf_counter(), gesture)
+
+    def _frame_ghost(self, key: int) -> None:
+        found = ghosts(self.editor.draft).get(key)
+        if found is not None:
+            self.editor.select([key])
+            self._view.scene.set_following(False)
+            self._stage.show_view(follow=False)
+            self._view.scene.look_at(found.position)
 
     def _event_table(self) -> dict[str, Callable[[Any], None]]:
-        desk, clock = self.desk, time.perf_counter
+        editor, clock = self.editor, time.perf_counter
         return {
-            "hello": lambda tab: self._hello(str(tab)),
-            "toggle": lambda _: desk.toggle(clock()),
-            "restart": lambda _: desk.restart(),
-            "loop": lambda _: setattr(desk, "loop", not desk.loop),
-            "speed": lambda speed: setattr(desk.pace, "speed", min(max(float(speed), SPEEDS[0]), SPEEDS[-1])),
-            "faster": lambda notches: desk.faster(int(notches)),
-            "seek": lambda seconds: desk.seek(float(seconds)),
-            "step": lambda steps: desk.step(int(steps)),
-            "add": lambda seconds: desk.add(desk.head if seconds is None else float(seconds), clock()),
-            "duplicate": lambda _: desk.duplicate(clock()),
-            "delete": lambda _: desk.delete(clock()),
-            "retime": lambda move: desk.retime(int(move[0]), float(move[1]), clock(), held=True),
-            "done": lambda _: desk.document.end_gesture(),
-            "nudge": lambda steps: desk.nudge(int(steps), clock()),
-            "select": lambda key: desk.document.select(None if key is None else int(key)),
-            "next": lambda rows: desk.select_next(int(rows)),
-            "undo": lambda _: desk.undo(clock()),
-            "redo": lambda _: desk.redo(clock()),
+            "hello": self._hello,
+            "answer": lambda button: self._answer(str(button)),
+            "toggle": lambda _: editor.toggle(clock()),
+            "restart": lambda _: editor.restart(),
+            "loop": lambda _: setattr(editor, "loop", not editor.loop),
+            "range": self._set_range,
+            "speed": lambda speed: self._set_speed(float(speed)),
+            "faster": lambda notches: editor.faster(int(notches)),
+            "seek": lambda seconds: editor.seek(float(seconds)),
+            "step": lambda steps: editor.step(int(steps)),
+            "jump": lambda keyframes: editor.jump(int(keyframes)),
+            "add": lambda seconds: editor.add(editor.head if seconds is None else float(seconds), clock()),
+            "duplicate": lambda _: editor.duplicate(clock()),
+            "copy": lambda _: editor.copy(),
+            "cut": lambda _: editor.cut(clock()),
+            "paste": lambda _: editor.paste(clock()),
+            "delete": lambda _: editor.delete(clock()),
+            "ripple": lambda _: editor.delete(clock(), ripple=True),
+            "retime": lambda move: editor.retime(int(move[0]), float(move[1]), clock(), held=True),
+            "scale": lambda scale: editor.scale_times(float(scale[0]), float(scale[1]), clock(), _times(scale[2])),
+            "done": lambda _: editor.document.end_gesture(),
+            "nudge": lambda steps: editor.nudge(int(steps), clock()),
+            "select": lambda keys: editor.select(_keys(keys)),
+            "toggle_selected": lambda key: editor.toggle_selected(int(key)),
+            "select_all": lambda _: editor.select(editor.draft.keys),
+            "next": lambda rows: editor.select_next(int(rows)),
+            "extend": lambda rows: editor.select_next(int(rows), extend=True),
+            "follow_tip": lambda tip: editor.follow_tip(int(tip[0]), str(tip[1]), clock()),
+            "undo": lambda _: editor.undo(clock()),
+            "redo": lambda _: editor.redo(clock()),
             "shove": lambda _: self._shove(),
             "policy": lambda name: self._load_policy(str(name)),
-            "friction": lambda friction: desk.set_friction(float(friction)),
+            "friction": lambda friction: editor.set_friction(float(friction)),
             "follow": self._follow,
+            "look": lambda view: self._view.scene.look_from(str(view)),
             "shadows": lambda on: self._view.scene.set_shadows(bool(on)),
             "software": lambda _: self._draw_less(),
             **{part: lambda on, part=part: self._view.set_visible(part, bool(on)) for part in PARTS},
-            **self._filing_events(),
+            **self._file_events(),
         }
 
-    def _filing_events(self) -> dict[str, Callable[[Any], None]]:
-        filing, clock = self._filing, time.perf_counter
+    def _file_events(self) -> dict[str, Callable[[Any], None]]:
+        commands, clock = self._commands, time.perf_counter
+
+        def then_look(action: Callable[[], None]) -> None:
+            action()
+            self._done_at.pop("folder", None)
+
         return {
-            "open": lambda name: filing.open(str(name), clock()),
-            "save": lambda name: filing.save(name or self._files.name),
-            "upload": lambda file: filing.upload(file.name, file.content, clock()),
+            "open": lambda name: then_look(lambda: commands.open(str(name), clock())),
+            "save": lambda name: then_look(lambda: commands.save(name or "", clock())),
+            "revert": lambda _: then_look(lambda: commands.revert(clock())),
+            "restore": lambda tab: then_look(lambda: commands.restore(str(tab), clock())),
+            "upload": lambda file: then_look(lambda: commands.upload(file.name, file.content, clock())),
+            "new": lambda _: then_look(lambda: commands.new(clock())),
             "download": lambda kind: self._client.send_file_download(
-                *filing.download(str(kind)), save_immediately=True
+                *commands.download(str(kind)), save_immediately=True
             ),
-            "new": lambda _: filing.new(clock()),
         }
 
-    def _send(self, name: str, content: bytes) -> None:
-        self._client.send_file_download(name, content, save_immediately=True)
+    def _set_speed(self, speed: float) -> None:
+        self.editor.clock.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
 
-    def _hello(self, tab: str) -> None:
-        """The page tells which tab of the browser it is in: after a reload it goes on where it was."""
-        self._tab = tab
-        work = self._reloads.take(tab)
-        if work is not None:
-            self.desk.document, self.desk.name = work.document, work.name
-            self._files.show(self._shelf.names(), work.name)
+    def _set_friction(self, friction: float) -> None:
+        if friction != self.editor.player.friction:
+            self.editor.set_friction(min(max(friction, 0.05), 2.0))
+        self._stage.show_friction(self.editor.player.friction)
+
+    def _set_range(self, seconds: Any) -> None:
+        start, end = sorted(map(float, seconds)) if seconds else (0.0, 0.0)
+        self.editor.range = (max(start, 0.0), end) if end - start >= CONTROL_DT else None
+
+    def _set_visible(self, part: str, on: bool) -> None:
+        self._view.set_visible(part, on)
+        self._stage.show_part(part, on)
 
     def _shove(self) -> None:
-        pose = self.desk.player.pose()
-        self.desk.shove(self._stage.shove(float(geometry.yaw_of(pose.orientation))))
+        pose = self.editor.player.pose()
+        self.editor.shove(self._stage.shove(float(geometry.yaw_of(pose.orientation))))
 
     def _load_policy(self, name: str) -> None:
         try:
+            controllers.check_choice(name.strip(), self._launch_policy)
             controller = controllers.load(name.strip())
         except controllers.PolicyError as error:
-            self._stage.show_policy(self.desk.policy, f"{name}: {error}")
+            self._stage.show_policy(self.editor.policy, f"{name}: {error}")
             raise
-        self.desk.set_controller(controller, name.strip())
+        self.editor.set_controller(controller, name.strip())
         self._stage.show_policy(name.strip(), controllers.about(controller))
 
     def _follow(self, on: Any) -> None:
@@ -237,10 +416,18 @@ class Session:
         self._stage.show_view(follow=self._view.scene.following)
 
     def _draw_less(self) -> None:
-        """A browser without a graphics card."""
+        """For a browser without a graphics card."""
         self._view.scene.set_shadows(False)
         self._stage.show_view(shadows=False)
 
     def _export(self, kind: str) -> None:
-        if self.desk.recording is not None:
-            self._exporter.start(kind, self.desk.recording)
+        if self.editor.recording is not None:
+            self._exporter.start(kind, self.editor.recording)
+
+
+def _keys(keys: Any) -> list[int]:
+    return [int(key) for key in (keys if isinstance(keys, list) else [] if keys is None else [keys])]
+
+
+def _times(times: Any) -> dict[int, float]:
+    return {int(key): float(time) for key, time in dict(times).items()}

@@ -1,38 +1,36 @@
-"""Everything that a browser sees of a desk, sent only when it differs from what was sent before."""
+"""Everything that a browser sees of an editor, sent only if it differs from what was sent before."""
 
 import time
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import viser
 
+from keystride.evaluation.episodes import NEVER
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.studio.desk import Desk
-from keystride.studio.ghost_scene import Dragged, GhostScene
-from keystride.studio.ghosts import ghost_warnings, ghosts
-from keystride.studio.keyframe_panel import KeyframePanel
-from keystride.studio.scene import Scene
-from keystride.studio.shapes import Figure
-from keystride.studio.summary import captions, marks
-from keystride.studio.wire import Received, Wire
+from keystride.studio.document.keyframe_poses import ghost_warnings, ghosts
+from keystride.studio.editor import Editor
+from keystride.studio.page.ghost_scene import Actions, GhostScene
+from keystride.studio.page.meshes import Figure
+from keystride.studio.page.page_channel import PageChannel
+from keystride.studio.page.scene import Scene
+from keystride.studio.page.timeline_data import captions, marks, misses
+from keystride.studio.panels.keyframe import KeyframePanel
 
 NOW_EVERY = 0.04  # s
+BEAT_EVERY = 1.0  # s: the page hears from its session at least this often
 TRACE_EVERY = 0.15  # s
 PARTS: tuple[str, ...] = ("keyframes", "path", "trace")
 
 
 class View:
-    def __init__(
-        self, client: viser.ClientHandle, received: Received, clicked: Callable[[int], None], dragged: Dragged
-    ) -> None:
+    def __init__(self, client: viser.ClientHandle, channel: PageChannel, actions: Actions) -> None:
         figure = Figure()
         self.scene = Scene(client, figure)
-        self._ghosts = GhostScene(client, figure, clicked, dragged)
-        self._wire = Wire(client, received)
-        self._page = client.client_id
-        self._visible = dict.fromkeys(PARTS, True)
+        self._ghosts = GhostScene(client, figure, self.scene, actions)
+        self._channel = channel
+        self.visible = dict.fromkeys(PARTS, True)
         self._seen: dict[str, Any] = {}
         self._times: dict[str, float] = {}
 
@@ -41,46 +39,69 @@ class View:
         self._seen.pop("script", None)
 
     def set_visible(self, part: str, on: bool) -> None:
-        self._visible[part] = on
-        self.scene.set_visible(path=self._visible["path"], trace=self._visible["trace"])
-        self._ghosts.set_visible(self._visible["keyframes"])
+        self.visible[part] = on
+        self.scene.set_visible(path=self.visible["path"], trace=self.visible["trace"])
+        self._ghosts.set_visible(self.visible["keyframes"])
 
-    def show(self, desk: Desk, panel: KeyframePanel) -> None:
-        player, states = desk.player, desk.states()
-        at = (player.head, player.recorded, player.tape)
+    def greet(self) -> None:
+        """Tell the page which session it has."""
+        self._channel.show("now", {"waiting": True, "read": self._channel.read})
+
+    def show(self, editor: Editor, panel: KeyframePanel, *, changed_on_disk: bool) -> None:
+        player, states = editor.player, editor.states()
+        at = (player.head, player.recorded, player.trajectory)
         if self._news("robot", at) or self.scene.gliding:
             self.scene.show_robot(player.pose())
         if self._news("trace", at[1:], every=TRACE_EVERY):
-            self.scene.show_trace(player.tape.column("position"))
-        if self._news("now", _now(desk), every=NOW_EVERY):
-            self._wire.show_now(_now(desk) | {"session": self._page})
-        script = (desk.document.now, desk.document.unsaved, states, desk.odds, desk.name, desk.policy)
+            self.scene.show_trace(player.trajectory.column("position"))
+            self.scene.show_waypoints(player.waypoints)
+        now = _now(editor) | {"read": self._channel.read}
+        if self._news("now", now, every=NOW_EVERY) or self._late("now", BEAT_EVERY):
+            self._channel.show("now", now | {"beat": self._times["now"]})
+        document, forecast = editor.document, editor.forecast
+        script = (document.now, document.unsaved, states, forecast, forecast.stale, editor.policy, changed_on_disk)
         if self._news("script", script):
-            self._show_script(desk, states, panel)
+            self._show_script(editor, states, panel, changed_on_disk)
 
-    def _show_script(self, desk: Desk, states: dict[int, str], panel: KeyframePanel) -> None:
-        draft, key, found = desk.draft, desk.selected, ghosts(desk.draft)
-        doubts = ghost_warnings(draft)
-        self.scene.show_expected(desk.expected)
+    def _show_script(self, editor: Editor, states: dict[int, str], panel: KeyframePanel, changed_on_disk: bool) -> None:
+        draft, key, found = editor.draft, editor.selected, ghosts(editor.draft)
+        doubts, forecast = ghost_warnings(draft), editor.forecast
+        for doubtful, messages in editor.outside_training().items():
+            doubts.setdefault(doubtful, []).extend(messages)
+        self.scene.show_expected(forecast.path)
         self.scene.show_path(ghost.position for ghost in found.values() if ghost.placed)
-        self._ghosts.show(found, captions(draft, states, desk.odds, doubts), key)
-        self._ghosts.set_visible(self._visible["keyframes"])
-        self._wire.show_script(
+        self._ghosts.show(found, captions(draft, states, forecast.odds, doubts), key)
+        self._ghosts.set_visible(self.visible["keyframes"])
+        self._channel.show(
+            "script",
             {
-                "name": desk.name,
-                "unsaved": desk.document.unsaved,
-                "undo": desk.document.can_undo,
-                "redo": desk.document.can_redo,
+                "name": editor.name,
+                "unsaved": editor.document.unsaved,
+                "changedOnDisk": changed_on_disk,
+                "undo": editor.document.can_undo,
+                "redo": editor.document.can_redo,
                 "selected": key,
-                "note": _note(desk),
-                "marks": marks(draft, states, desk.odds, doubts),
-            }
+                "selection": editor.document.selection,
+                "note": _note(editor),
+                "stale": forecast.stale,
+                "progress": round(forecast.progress, 2),
+                "tips": _tips(editor),
+                "marks": marks(draft, states, forecast.odds, doubts, forecast.errors),
+            },
         )
-        head = _head(desk, key, states, doubts.get(key, []) if key is not None else [])
+        head = _head(editor, key, states, doubts.get(key, []) if key is not None else [])
         panel.show(draft, key, found.get(key) if key is not None else None, head)
 
+    def _late(self, name: str, every: float) -> bool:
+        """Nothing was sent for that long."""
+        now = time.perf_counter()
+        if now - self._times[name] < every:
+            return False
+        self._times[name] = now
+        return True
+
     def _news(self, name: str, value: Any, every: float = 0.0) -> bool:
-        """Whether it is new, and time to tell."""
+        """It is new, and enough time has passed since the last message."""
         now = time.perf_counter()
         if name in self._seen and (self._seen[name] == value or now - self._times[name] < every):
             return False
@@ -88,30 +109,46 @@ class View:
         return True
 
 
-def _now(desk: Desk) -> dict[str, Any]:
-    player = desk.player
+def _now(editor: Editor) -> dict[str, Any]:
+    player = editor.player
     return {
-        "head": round(desk.head, 2),
+        "head": round(editor.head, 2),
         "recorded": round(min(player.recorded, player.end) * CONTROL_DT, 2),
         "end": round(player.end * CONTROL_DT, 2),
-        "playing": desk.playing,
-        "speed": desk.pace.speed,
-        "loop": desk.loop,
+        "playing": editor.playing,
+        "simulating": editor.simulating,
+        "speed": editor.clock.speed,
+        "loop": editor.loop,
+        "range": editor.range,
+        "friction": round(player.friction, 3),
+        "shoves": [round(step * CONTROL_DT, 2) for step in player.pushes],
+        "fell": None if player.fell == NEVER else round(player.fell * CONTROL_DT, 2),
     }
 
 
-def _note(desk: Desk) -> str:
-    falls = f" · falls in {desk.falls:.0%} of trials" if desk.odds and desk.falls >= 0.005 else ""
-    return f"{Path(desk.policy).name}{falls}"
+def _tips(editor: Editor) -> dict[str, Any] | None:
+    """What the forecast suggests for the first keyframe that is missed."""
+    found = next((key for key in editor.draft.keys if editor.forecast.tips.get(key)), None)
+    if found is None or editor.forecast.stale:
+        return None
+    tips = [{"kind": tip.kind, "text": tip.text} for tip in editor.forecast.tips[found]]
+    return {"key": found, "number": editor.draft.row(found) + 1, "tips": tips}
 
 
-def _head(desk: Desk, key: int | None, states: dict[int, str], doubts: list[str]) -> str:
-    """What stands above the numbers of the selected keyframe."""
+def _note(editor: Editor) -> str:
+    forecast = editor.forecast
+    falls = f" · falls in {forecast.falls:.0%} of trials" if forecast.odds and forecast.falls >= 0.005 else ""
+    return f"{Path(editor.policy).name}{falls}"
+
+
+def _head(editor: Editor, key: int | None, states: dict[int, str], doubts: list[str]) -> str:
+    """What is written above the values of the selected keyframe."""
     if key is None:
         return '<p class="ks-headline">Select a keyframe on the timeline or in the scene, or press K to add one.</p>'
-    odds = "" if key not in desk.odds else f" · met in {desk.odds[key]:.0%} of trials"
-    number = f"<b>Keyframe {desk.draft.row(key) + 1} of {len(desk.draft.keys)}</b> · {states[key]}{odds}"
-    warnings = "".join(
-        f'<div class="ks-doubt" style="color:#ffc43d;font-size:12px">⚠ {escape(doubt)}</div>' for doubt in doubts
-    )
+    odds = editor.forecast.odds.get(key)
+    chance = "" if odds is None else f" · met in {odds:.0%} of trials"
+    over = "" if key not in editor.forecast.errors else ", ".join(misses(editor.forecast.errors[key]))
+    chance += f" · {over}" if over else ""
+    number = f"<b>Keyframe {editor.draft.row(key) + 1} of {len(editor.draft.keys)}</b> · {states[key]}{chance}"
+    warnings = "".join(f'<div class="ks-doubt">⚠ {escape(doubt)}</div>' for doubt in doubts)
     return f'<div class="ks-headline">{number}{warnings}</div>'

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keystride import geometry
 from keystride.keyframes.goals import (
     COMPONENTS,
     CONTROL_DT,
@@ -18,17 +19,28 @@ from keystride.keyframes.goals import (
     visible,
 )
 from keystride.motion.library import Library
-from keystride.physics.simulator import Simulator, State
+from keystride.physics.sensors import NO_ERRORS, ROBOT_ERRORS, SensorErrors, Sensors
+from keystride.physics.simulator import ROBOT, Randomization, Simulator, State
 from keystride.robot.description import Floats, Robot
 from keystride.task import rewards
 from keystride.task.config import TaskConfig
-from keystride.task.ends import at_joint_limit, fallen
+from keystride.task.demonstrations import near_reference, replay_action, replayable_frames
 from keystride.task.observations import features_of_library, features_of_state, state_observation
 from keystride.task.sampling import EpisodeSampler
+from keystride.task.terminations import at_joint_limit, fallen
 
 Single = NDArray[np.float32]
 MET = 0.2  # m: a keyframe nearer than this counts as met in the log
-SMOOTHING = 0.98  # of the errors that the kernel widths follow, an update
+SMOOTHING = 0.98  # of the errors that the kernel widths follow, from one update to the next
+SHOWN_BEND, SHOWN_DROP = 0.5, 0.15  # rad and m: further from the clip than this, its actions help no more
+STANDING_TALL = 0.36  # m: whoever was higher when the last keyframe was due has to come down before standing still
+
+RANDOMIZATIONS: dict[str, tuple[Randomization | None, SensorErrors]] = {
+    "nothing": (None, NO_ERRORS),
+    "paper": (Randomization(), NO_ERRORS),
+    "robot": (ROBOT, ROBOT_ERRORS),
+}
+"""By the name that TaskConfig has: how robots differ, and what they mismeasure."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,7 @@ class Step:
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
     transition: Single  # (E, 2 x 46) style features before and after, the latter before restarts
+    shown: Single | None  # (E, 12) the action that a demonstration shows where the step began, NaN where there is none
 
 
 def joint_targets(robot: Robot, action: Floats) -> Floats:
@@ -56,31 +69,48 @@ def joint_targets(robot: Robot, action: Floats) -> Floats:
 
 
 class KeyframeEnvironment:
+    """With demonstrations, steps say which action replays a rare motion, for a learner that imitates."""
+
     def __init__(
-        self, robot: Robot, physics: Simulator, library: Library, config: TaskConfig, *, seed: int = 0
+        self,
+        robot: Robot,
+        physics: Simulator,
+        library: Library,
+        config: TaskConfig,
+        *,
+        demonstrations: bool = False,
+        seed: int = 0,
     ) -> None:
         self.robot, self.physics, self.config = robot, physics, config
         self.sampler = EpisodeSampler(robot, library, config)
         self.library_features = features_of_library(library).astype(np.float32)
         self._library = library
+        self._replayable = replayable_frames(robot, library) if demonstrations else None
         self._random = np.random.default_rng(seed)
         count = physics.environments
         self._goals = empty_goals(count, config.max_keyframes)
         self._now, self._end = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        self._last = np.zeros(count, dtype=np.int64)  # control step of the last keyframe
         self._action = np.zeros((count, len(robot.joint_names)))
+        self._frame, self._turn = np.zeros(count, dtype=np.intp), np.zeros(count)  # of the clip that an episode follows
+        self._follows, self._rare = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        self._place = np.zeros((count, 3))  # where the robot was when its last keyframe was due
+        self._sensors = Sensors(RANDOMIZATIONS[config.randomize][1], count, seed=seed + 1)
         self._random_share = config.ranges.random_share[0]
         self._reached = rewards.paper_widths(config.goal_widths) * config.goal_widths.start
         self._tally: dict[str, tuple[float, float]] = {}
-        self._state = physics.state()
+        self._state = self._measured = physics.state()
         self._features = features_of_state(self._state)
         self._restart(np.arange(count))
         # Environments that all start together make every curve oscillate.
         self._end = self._random.integers(1, self._end + 1)
 
     def step(self, action: Single) -> Step:
-        before, previous, features = self._state, self._action, self._features
+        before, previous, features, shown = self._state, self._action, self._features, self._shown()
         self._action = action.astype(np.float64)
-        self._state = _finite(self.physics.advance(joint_targets(self.robot, self._action)), before)
+        targets = self._sensors.command(joint_targets(self.robot, self._action))
+        self._state = _finite(self.physics.advance(targets), before)
+        self._measured = self._sensors.measure(self._state)
         self._features = features_of_state(self._state)
         self._now += 1
         earned = self._rewards(before, previous)
@@ -88,10 +118,10 @@ class KeyframeEnvironment:
         transition = np.concatenate([features, self._features], axis=1).astype(np.float32)
         arrived = self.observe(np.flatnonzero(truncated))
         self._restart(np.flatnonzero(terminated | truncated))
-        return Step(self.observe(), arrived, earned, terminated, truncated, transition)
+        return Step(self.observe(), arrived, earned, terminated, truncated, transition, shown)
 
     def observe(self, rows: NDArray[np.intp] | slice = slice(None)) -> Observation:
-        state, goals, now = _rows(self._state, rows), self._goals[rows], self._now[rows]
+        state, goals, now = _rows(self._measured, rows), self._goals[rows], self._now[rows]
         wait = (goals.step - now[:, None]) * CONTROL_DT  # (E, K) s
         sight = visible if self.config.see == "all" else next_only
         own = state_observation(
@@ -129,25 +159,32 @@ class KeyframeEnvironment:
             **{f"width/{n}": float(w) for n, w in zip(COMPONENTS, widths, strict=True)},
         }
 
+    def curriculum(self) -> dict[str, Any]:
+        """What `progress` has moved."""
+        return {"reached": self._reached.copy(), "random_share": self._random_share}
+
+    def set_curriculum(self, saved: dict[str, Any]) -> None:
+        self._reached, self._random_share = np.array(saved["reached"]), float(saved["random_share"])
+
     def snapshot(self) -> dict[str, Any]:
         return {
             "physics": self.physics.snapshot(),
+            "sensors": self._sensors.snapshot(),
+            "measured": {field.name: getattr(self._measured, field.name).copy() for field in fields(State)},
+            **{name: getattr(self, f"_{name}").copy() for name in _PER_ROBOT},
             "goals": {field.name: getattr(self._goals, field.name).copy() for field in fields(Goals)},
-            "now": self._now.copy(),
-            "end": self._end.copy(),
-            "action": self._action.copy(),
-            "reached": self._reached.copy(),
-            "random_share": self._random_share,
             "random": self._random.bit_generator.state,
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         self.physics.restore(saved["physics"])
         self._goals = Goals(**{name: np.array(values) for name, values in saved["goals"].items()})
-        self._now, self._end, self._action = (np.array(saved[name]) for name in ("now", "end", "action"))
-        self._reached, self._random_share = np.array(saved["reached"]), float(saved["random_share"])
+        for name in _PER_ROBOT:
+            setattr(self, f"_{name}", np.array(saved[name]))
+        self._sensors.restore(saved["sensors"])
         self._random.bit_generator.state = saved["random"]
         self._state = self.physics.state()
+        self._measured = State(**{name: np.array(values) for name, values in saved["measured"].items()})
         self._features = features_of_state(self._state)
 
     def _rewards(self, before: State, previous: Floats) -> dict[str, Single]:
@@ -157,10 +194,58 @@ class KeyframeEnvironment:
         for name, values in terms.items():
             self._count(f"term/{name}", values)
         goal = self._goal_reward()
-        return {
-            "goal": goal.astype(np.float32),
-            "regularization": np.prod(list(terms.values()), axis=0).astype(np.float32),
+        earned = {
+            "goal": goal,
+            "regularization": np.prod(list(terms.values()), axis=0),
+            "tracking": self._tracking_reward(),
+            "stillness": self._stillness_reward(),
         }
+        return {name: values.astype(np.float32) for name, values in earned.items()}
+
+    def _tracking_reward(self) -> Floats:
+        """NaN where an episode follows no clip, or has come to its end."""
+        rows = self._frame + self._now
+        applies = np.flatnonzero(self._follows & (rows <= self._library.last[self._frame]))
+        reward = np.full(len(rows), np.nan)
+        if len(applies):
+            reward[applies] = rewards.tracking(_rows(self._state, applies), self._clip_state(applies, rows[applies]))
+        return reward
+
+    def _clip_state(self, ids: NDArray[np.intp], rows: NDArray[np.intp]) -> State:
+        """The clip's state at frames `rows`, where the episodes `ids` began and turned as they are."""
+        frames, origin, turn = self._library.frames[rows], self._library.frames[self._frame[ids]], self._turn[ids]
+        position = geometry.rotate_yaw(turn, frames.position - origin.position)
+        position[:, 2] = frames.position[:, 2]
+        return replace(
+            _rows(self._state, ids),
+            position=position,
+            orientation=geometry.multiply(geometry.from_yaw(turn), frames.orientation),
+            linear_velocity=geometry.rotate_yaw(turn, frames.linear_velocity),
+            joint_angles=frames.joint_angles,
+            joint_velocities=frames.joint_velocities,
+        )
+
+    def _stillness_reward(self) -> Floats:
+        """NaN until the last keyframe has been due."""
+        due = self._now == self._last
+        self._place[due] = np.minimum(self._state.position[due], [np.inf, np.inf, STANDING_TALL])
+        reward = np.full(len(due), np.nan)
+        after = np.flatnonzero(self._now > self._last)
+        if len(after):
+            reward[after] = rewards.stillness(_rows(self._state, after), self._place[after])
+        return reward
+
+    def _shown(self) -> Single | None:
+        if self._replayable is None:
+            return None
+        library, rows = self._library, self._frame + self._now
+        inside = self._follows & self._rare & (rows < library.last[self._frame])
+        rows = np.where(inside, rows, self._frame)
+        near = near_reference(library, rows, self._state, SHOWN_BEND, SHOWN_DROP)
+        valid = inside & near & self._replayable[rows]
+        shown = np.full(self._action.shape, np.nan, dtype=np.float32)
+        shown[valid] = replay_action(self.robot, library, rows[valid])
+        return shown
 
     def _goal_reward(self) -> Floats:
         state, goals = self._state, self._goals
@@ -177,7 +262,7 @@ class KeyframeEnvironment:
         return reward
 
     def _ends(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        terminated = fallen(self._state) | self._state.diverged
+        terminated = fallen(self.robot, self._state) | self._state.diverged
         if self.config.end_at_joint_limits:
             terminated |= at_joint_limit(self.robot, self._state)
         truncated = ~terminated & (self._now >= self._end)
@@ -192,11 +277,16 @@ class KeyframeEnvironment:
         self.physics.reset(ids, episodes.start)
         self._goals[ids] = episodes.goals
         self._now[ids] = 0
-        last = np.where(used(episodes.goals), episodes.goals.step, 0).max(axis=1)
-        self._end[ids] = last + round(self.config.seconds_after_last / CONTROL_DT)
+        self._last[ids] = np.where(used(episodes.goals), episodes.goals.step, 0).max(axis=1)
+        self._end[ids] = self._last[ids] + self.sampler.tails(self._random, len(ids))
+        self._frame[ids], self._turn[ids] = episodes.frame, episodes.turn
+        self._follows[ids], self._rare[ids] = episodes.follows, episodes.rare
+        self._place[ids] = episodes.start.position
         self._action[ids] = (episodes.start.joint_angles - self.robot.stance) / self.robot.action_scale
         self._state = self.physics.state()
         self._features[ids] = features_of_state(_rows(self._state, ids))
+        self._sensors.reset(ids, self._state)
+        self._measured = _replaced(self._measured, self._state, ids)
 
     def _count_errors(self, sizes: Floats, present: NDArray[np.bool_]) -> None:
         for i, name in enumerate(COMPONENTS):
@@ -207,6 +297,17 @@ class KeyframeEnvironment:
         if len(values):
             total, count = self._tally.get(name, (0.0, 0.0))
             self._tally[name] = (total + float(np.sum(values)), count + values.size)
+
+
+_PER_ROBOT = ("now", "end", "last", "action", "frame", "turn", "follows", "rare", "place")
+
+
+def _replaced(state: State, other: State, ids: NDArray[np.intp]) -> State:
+    """The state with the rows `ids` of another: a robot that was just put somewhere is measured as it is."""
+    values = {field.name: getattr(state, field.name).copy() for field in fields(State)}
+    for name, column in values.items():
+        column[ids] = getattr(other, name)[ids]
+    return State(**values)
 
 
 def _rows(state: State, rows: NDArray[np.intp] | slice) -> State:

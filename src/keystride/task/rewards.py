@@ -63,6 +63,35 @@ def regularization(
     }
 
 
+def tracking(state: State, clip: State) -> Floats:
+    """How closely a robot follows a clip (E,), in [0, 1]: joints and base, places and velocities.
+
+    A weighted sum, not a product: a robot that is off in one respect still learns about the others.
+    """
+    turned = 2.0 * np.arccos(np.clip(np.abs(np.sum(clip.orientation * state.orientation, axis=1)), 0.0, 1.0))
+    away = state.position - clip.position
+    return (
+        0.35 * kernel(state.joint_angles - clip.joint_angles, 0.8)
+        + 0.1 * kernel(state.joint_velocities - clip.joint_velocities, 14.0)
+        + 0.15 * kernel(away[:, :2], 0.2)
+        + 0.2 * kernel(away[:, 2:], 0.06)
+        + 0.1 * kernel(turned[:, None], 0.3)
+        + 0.1 * kernel(state.linear_velocity - clip.linear_velocity, 0.5)
+    )
+
+
+def stillness(state: State, position: Floats) -> Floats:
+    """How still a robot stands where it was when its last keyframe was due (E,), in [0, 1]; position (E, 3) is that place."""
+    away = state.position - position
+    return (
+        0.25 * kernel(state.linear_velocity, 0.25)
+        + 0.2 * kernel(state.angular_velocity, 0.6)
+        + 0.2 * kernel(state.joint_velocities, 4.0)
+        + 0.2 * kernel(away[:, :2], 0.12)
+        + 0.15 * kernel(away[:, 2:], 0.06)
+    )
+
+
 def error_sizes(error: Floats) -> Floats:
     """(..., 18) goal errors to the (..., 5) sizes that the goal kernels see: m, rad, rad, rad, rad (norm of 12)."""
     distance = np.linalg.norm(error[..., :3], axis=-1, keepdims=True)
@@ -85,6 +114,6 @@ def paper_widths(widths: GoalWidths) -> Floats:
 
 
 def followed_widths(widths: GoalWidths, reached: Floats) -> Floats:
-    """Widths tied to the mean error reached (5,), from the start's down to the paper's."""
+    """Widths tied to the mean error reached (5,), from the start's down to the narrowest."""
     narrow = paper_widths(widths)
-    return np.clip(widths.follow * reached, narrow, widths.start * narrow)
+    return np.clip(widths.follow * reached, widths.narrowest * narrow, widths.start * narrow)

@@ -1,22 +1,25 @@
 """Where an episode starts, and which keyframes it is asked to meet (paper, training procedure)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.keyframes.goals import COMPONENTS, Goals, empty_goals
+from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
 from keystride.motion.library import Indices, Library
 from keystride.physics.simulator import StartState
 from keystride.robot.description import Floats, Robot
-from keystride.robot.kinematics import standing_height
-from keystride.task.config import KeyframeRanges, TaskConfig
+from keystride.robot.kinematics import feet_from_joints, joints_from_feet, standing_height
+from keystride.task.config import EverydayRanges, KeyframeRanges, TaskConfig
 
 Bools = NDArray[np.bool_]
+Steps = NDArray[np.int64]
 CALM_SPEED = 0.15  # m/s and rad/s: frames from which a standing robot can continue
-LEAP_HEIGHT = 1.35  # of the standing height: no leg is that long
+LEAP_HEIGHT = 1.2  # of the standing height: hardly a leg is that long
 LEAP_LEAD = 3  # fewest steps from an episode's start to its leap: some begin in flight, some at the take-off
+RARE_POSTURES = ("paw_up", "sit", "lie", "bow", "stretch", "crouch", "look", "sway", "rear")  # tags of clips
+POSTURE_LEAD = (10, 100)  # steps from an episode's start to its rare posture
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class Episodes:
 
     start: StartState
     goals: Goals
+    frame: Indices  # (n,) of the library, in which the episode starts
+    turn: Floats  # (n,) rad from the clip's heading to the episode's
+    follows: Bools  # (n,) starts in a clip and is asked for what comes next in it
+    rare: Bools  # (n,) the first keyframe is a leap or a rare posture
 
 
 class EpisodeSampler:
@@ -34,45 +41,77 @@ class EpisodeSampler:
         self.robot, self.library, self.config = robot, library, config
         self.calm = _calm_frames(library, ahead=config.ranges.interval_steps[1])
         self.leaps = _leap_frames(library, behind=config.ranges.interval_steps[1])
+        tagged = (library.tagged[tag] for tag in RARE_POSTURES if tag in library.tagged)
+        frames = (frames[frames - library.first[frames] >= POSTURE_LEAD[0]] for frames in tagged)
+        self.postures = [found for found in frames if len(found)]
 
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
         ranges, slots = self.config.ranges, self.config.max_keyframes
+        lot = random.random(count)
+        leap = lot < ranges.leap_share * bool(len(self.leaps))
+        rare = (lot >= ranges.leap_share) & (lot < ranges.leap_share + ranges.posture_share)
+        posture = rare & bool(self.postures)
+        everyday = ~leap & ~posture & (1.0 - lot < ranges.everyday_share)
         interval = random.integers(ranges.interval_steps[0], ranges.interval_steps[1] + 1, size=(count, slots))
-        leap = random.random(count) < ranges.leap_share * bool(len(self.leaps))
-        interval[leap, 0] = random.integers(LEAP_LEAD, ranges.interval_steps[1] + 1, size=leap.sum())
-        step = np.cumsum(interval, axis=1)  # (n, K)
-        reference = leap | (random.random(count) < self.config.reference_start)
+        reference = leap | posture | (random.random(count) < self.config.reference_start)
         frames = self._start_frames(random, reference)
-        frames[leap] = random.choice(self.leaps, leap.sum()) - step[leap, 0]
+        interval[leap, 0] = random.integers(LEAP_LEAD, ranges.interval_steps[1] + 1, size=leap.sum())
+        frames[leap] = random.choice(self.leaps, leap.sum()) - interval[leap, 0] if leap.any() else 0
+        if posture.any():
+            frames[posture], interval[posture, 0] = self._before_postures(random, int(posture.sum()))
+        if everyday.any():
+            interval[everyday] = _log_uniform(random, ranges.everyday.interval_steps, (int(everyday.sum()), slots))
+        step = np.cumsum(interval, axis=1)  # (n, K)
         start = _in_clip(self.library, frames, yaw=random.uniform(-np.pi, np.pi, count))
         start = _stand_where(self.robot, start, ~reference)
-        goals = self._keyframes(random, frames, step, start, ~leap & (random.random(count) < random_share))
-        return Episodes(start, goals)
+        at_random = ~leap & ~posture & ~everyday & (random.random(count) < random_share)
+        goals = self._keyframes(random, frames, step, start, at_random, everyday)
+        turn = geometry.yaw_of(start.orientation) - geometry.yaw_of(self.library.frames.orientation[frames])
+        return Episodes(start, goals, frames, turn, reference & ~at_random & ~everyday, leap | posture)
+
+    def tails(self, random: np.random.Generator, count: int) -> Steps:
+        """(n,) control steps from the last keyframe to the end of an episode."""
+        return _log_uniform(random, self.config.tail_steps, (count,))
 
     def _start_frames(self, random: np.random.Generator, reference: Bools) -> Indices:
         frames = self.library.draw(random, len(reference), ahead=self.config.ranges.interval_steps[1])
         calm = self.calm[random.integers(len(self.calm), size=len(reference))] if len(self.calm) else frames
         return np.where(reference, frames, calm)
 
+    def _before_postures(self, random: np.random.Generator, count: int) -> tuple[Indices, Steps]:
+        """Frames in which to start, and how many steps later a rare posture comes; every posture equally often."""
+        kind = random.integers(len(self.postures), size=count)
+        frames = np.array([random.choice(self.postures[k]) for k in kind], dtype=np.intp)
+        lead = random.integers(POSTURE_LEAD[0], POSTURE_LEAD[1] + 1, size=count)
+        lead = np.minimum(lead, frames - self.library.first[frames])
+        return frames - lead, lead
+
     def _keyframes(
         self,
         random: np.random.Generator,
         frames: Indices,
-        step: NDArray[np.int64],
+        step: Steps,
         start: StartState,
         at_random: Bools,
+        everyday: Bools,
     ) -> Goals:
         ranges, slots = self.config.ranges, self.config.max_keyframes
         count = random.integers(ranges.count[0], ranges.count[1] + 1, size=len(frames))
-        from_clip, fits = _dataset_goals(self.library, frames, step, start)
-        wandering = _random_goals(self.library, random, step, start, ranges)
+        goals, fits = _dataset_goals(self.library, frames, step, start)
+        goals[at_random] = _random_goals(self.library, random, step, start, ranges)[at_random]
+        if everyday.any():
+            chosen = StartState(*(getattr(start, field.name)[everyday] for field in fields(StartState)))
+            goals[everyday] = _everyday_goals(self.library, random, step[everyday], chosen, ranges.everyday)
         asked = np.arange(slots) < count[:, None]
         presence = _presence(random, len(frames), self.config.goals)[:, None]  # (n, 1, 5)
-        goals = empty_goals(len(frames), slots)
-        goals[~at_random] = from_clip[~at_random]
-        goals[at_random] = wandering[at_random]
-        used = asked & (fits | at_random[:, None])
+        used = asked & (fits | at_random[:, None] | everyday[:, None])
         return _masked(goals, step, used[..., None] & presence)
+
+
+def _log_uniform(random: np.random.Generator, limits: tuple[int, int], shape: tuple[int, ...]) -> Steps:
+    """Whole numbers between the limits, drawn evenly over their logarithm."""
+    low, high = np.log(limits[0]), np.log(limits[1])
+    return np.rint(np.exp(random.uniform(low, high, size=shape))).astype(np.int64)
 
 
 def _calm_frames(library: Library, ahead: int) -> Indices:
@@ -86,10 +125,14 @@ def _calm_frames(library: Library, ahead: int) -> Indices:
 
 
 def _leap_frames(library: Library, behind: int) -> Indices:
-    """Frames high above the stance with so many frames before them in their clip."""
+    """Frames high above the stance with at least `behind` frames before them in their clip; authored ones where there are any.
+
+    A dog's own leaps are beyond what a Go2 can copy without feedback.
+    """
     high = library.frames.position[:, 2] > LEAP_HEIGHT * standing_height(library.robot, library.robot.stance)
-    first = np.searchsorted(library.clip, library.clip)
-    return np.flatnonzero(high & (np.arange(len(library)) - first >= behind))
+    leaps = np.flatnonzero(high & (np.arange(len(library)) - library.first >= behind))
+    authored = leaps[library.authored[library.clip[leaps]]]
+    return authored if len(authored) else leaps
 
 
 def _in_clip(library: Library, rows: Indices, yaw: Floats) -> StartState:
@@ -122,9 +165,7 @@ def _stand_where(robot: Robot, start: StartState, chosen: Bools) -> StartState:
     )
 
 
-def _dataset_goals(
-    library: Library, frames: Indices, step: NDArray[np.int64], start: StartState
-) -> tuple[Goals, Bools]:
+def _dataset_goals(library: Library, frames: Indices, step: Steps, start: StartState) -> tuple[Goals, Bools]:
     """The clip's own poses at the keyframe times, seen from where the robot starts; and which still lie in the clip."""
     wanted = frames[:, None] + step  # (n, K)
     last = library.last[frames][:, None]
@@ -139,7 +180,7 @@ def _dataset_goals(
 
 
 def _random_goals(
-    library: Library, random: np.random.Generator, step: NDArray[np.int64], start: StartState, ranges: KeyframeRanges
+    library: Library, random: np.random.Generator, step: Steps, start: StartState, ranges: KeyframeRanges
 ) -> Goals:
     """A walk in the plane: each keyframe by radius, direction and turn from the one before; the rest from a random frame."""
     shape = step.shape
@@ -156,7 +197,48 @@ def _random_goals(
     return _poses(library, rows, step, position, yaw - geometry.yaw_of(library.frames.orientation[rows]))
 
 
-def _poses(library: Library, rows: Indices, step: NDArray[np.int64], position: Floats, turn: Floats) -> Goals:
+def _everyday_goals(
+    library: Library, random: np.random.Generator, step: Steps, start: StartState, ranges: EverydayRanges
+) -> Goals:
+    """Going anywhere, turning on the spot or staying, each as far as the time allows; standing at some height, or a frame's pose."""
+    shape = step.shape
+    seconds = np.diff(step, axis=1, prepend=0) * CONTROL_DT  # (n, K)
+    kind = random.choice(3, size=shape, p=ranges.shares)  # elsewhere, on the spot, stay
+    direction = random.uniform(-np.pi, np.pi, size=shape) * np.where(random.random(shape) < 0.5, 1.0, 1 / 3)
+    ahead = np.where(np.cos(direction) > 0.0, ranges.speed_ahead, ranges.speed_back)
+    speed = 1.0 / np.hypot(np.cos(direction) / ahead, np.sin(direction) / ranges.speed_sideways)
+    moving = np.maximum(seconds - ranges.reaction, 0.25 * seconds)
+    radius = np.where(kind == 0, speed * moving * random.uniform(0.1, 1.0, size=shape), 0.0)
+    most = np.minimum(ranges.turn_rate * moving, np.pi)
+    anywhere = random.uniform(-1.0, 1.0, size=shape) * most
+    lot = random.random(shape)  # of those who go elsewhere, some keep their yaw and some turn to where they go
+    going = np.where(lot < 0.4, 0.0, np.where(lot < 0.7, np.clip(direction, -most, most), anywhere))
+    turn = np.choose(kind, [going, anywhere, np.zeros(shape)])
+    first = geometry.yaw_of(start.orientation)[:, None]
+    yaw = first + np.cumsum(turn, axis=1)
+    heading = np.concatenate([first, yaw[:, :-1]], axis=1) + direction
+    strides = radius[..., None] * np.stack([np.cos(heading), np.sin(heading)], axis=-1)
+    rows = library.draw(random, step.size).reshape(shape)
+    position = np.zeros((*shape, 3))
+    position[..., :2] = start.position[:, None, :2] + np.cumsum(strides, axis=1)
+    position[..., 2] = library.frames.position[rows][..., 2]
+    goals = _poses(library, rows, step, position, yaw - geometry.yaw_of(library.frames.orientation[rows]))
+    standing = random.random(shape) < ranges.standing_share
+    height = random.uniform(*ranges.height, size=shape)
+    goals.position[..., 2] = np.where(standing, height, goals.position[..., 2])
+    goals.angles[..., :2] = np.where(standing[..., None], 0.0, goals.angles[..., :2])
+    goals.posture[...] = np.where(standing[..., None], standing_posture(library.robot, height), goals.posture)
+    return goals
+
+
+def standing_posture(robot: Robot, height: Floats) -> Floats:
+    """(..., 12) joint angles for standing level with the feet below where the stance has them, base at this height (...,)."""
+    feet = np.broadcast_to(feet_from_joints(robot, robot.stance), (*height.shape, 4, 3)).copy()
+    feet[..., 2] = robot.foot_radius - height[..., None]
+    return joints_from_feet(robot, feet)[0]
+
+
+def _poses(library: Library, rows: Indices, step: Steps, position: Floats, turn: Floats) -> Goals:
     """Full keyframes with the library's poses at rows (n, K), turned about the vertical."""
     angles = geometry.roll_pitch_yaw(library.frames.orientation[rows])
     angles[..., 2] = geometry.wrap(angles[..., 2] + turn)
@@ -170,7 +252,7 @@ def _poses(library: Library, rows: Indices, step: NDArray[np.int64], position: F
     )
 
 
-def _masked(goals: Goals, step: NDArray[np.int64], presence: Bools) -> Goals:
+def _masked(goals: Goals, step: Steps, presence: Bools) -> Goals:
     """Only the components present; the others hold zeros."""
     return Goals(
         step=step,

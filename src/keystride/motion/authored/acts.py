@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keystride import geometry
-from keystride.keyframes.postures import Posture, posture
+from keystride.keyframes.postures import Footing, Posture, posture
 from keystride.motion.authored.easing import bump, minimum_jerk
 from keystride.motion.authored.performance import Performance, Segment, standing_feet
 from keystride.motion.clip import FPS
@@ -20,7 +20,7 @@ WORTH_A_STEP = 0.012  # m: a foot that would move less stays, and the leg makes 
 class Key:
     """Go to a posture within some seconds, and hold it."""
 
-    pose: Posture
+    pose: str | Footing | Posture  # name of a posture, a footing, or a posture of the robot
     seconds: float
     hold: float = 0.0
     tag: str = ""  # what the robot is doing from the start of the move to the end of the hold; none: as before
@@ -37,8 +37,8 @@ class Placed:
 
 def perform_act(robot: Robot, *keys: Key, lead: float = 0.4, settle: float = 0.4, back: float = 0.8) -> Performance:
     """Stand, go through the keys, and return to standing within `back` seconds."""
-    standing = Key(posture("stand"), back, settle, "stand")
-    score = [Key(posture("stand"), 0.0, lead, "stand"), *keys, standing]
+    standing = Key("stand", back, settle, "stand")
+    score = [Key("stand", 0.0, lead, "stand"), *keys, standing]
     placed = [place(robot, score[0], standing_feet(robot))]
     for key in score[1:]:
         placed.append(place(robot, key, placed[-1].feet))
@@ -54,7 +54,7 @@ def place(robot: Robot, key: Key, feet_now: Floats) -> Placed:
 
     On four feet they are compared with the standing robot's, so that nothing wanders; on fewer, with where they are.
     """
-    pose = key.pose
+    pose = posture(key.pose, robot)
     tilt = geometry.from_roll_pitch_yaw(np.array([pose.roll, pose.pitch, 0.0]))
     feet = geometry.rotate(tilt, feet_from_joints(robot, pose.joints))  # (4, 3) from the base
     feet[:, 2] += pose.height

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keystride.keyframes.postures import Footing, Posture, posture, solve
+from keystride.keyframes.postures import Footing
 from keystride.motion.authored.acts import Key, perform_act
 from keystride.motion.authored.gaits import CANTER, PACE, TROT, WALK, Gait
 from keystride.motion.authored.jumps import Jump, perform_jump
@@ -17,7 +17,7 @@ Director = Callable[[Robot], Performance]
 
 
 def authored_clips(robot: Robot) -> list[Clip]:
-    """Every clip of the catalogue, anew and always the same; some seconds of work for some minutes of motion."""
+    """Make every clip of the catalogue. The result is always the same; it takes some seconds."""
     return [as_clip(robot, name, direct(robot)) for name, direct in CATALOGUE.items()]
 
 
@@ -106,52 +106,52 @@ GAITS: dict[str, Director] = {
 }
 
 
-def _leaning(forward: float) -> Posture:
-    """The trunk over feet that are as far behind it, m."""
+def _leaning(forward: float) -> Footing:
+    """Move the trunk forward over feet that stay, m."""
     spot = (-forward, 0.0, 0.0)
-    return solve(Footing(0.3, 0.0, 80.0 * forward, spot, spot, spot, spot))
+    return Footing(0.3, 0.0, 80.0 * forward, spot, spot, spot, spot)
 
 
-LOW = solve(Footing(height=0.22))
+LOW = Footing(height=0.22)
 
 ACTS: dict[str, Director] = {
     "stand": lambda robot: stand(robot, 4.0),
-    "sit": _acting(Key(posture("sit"), 1.2, 2.0, "sit"), back=1.2),
-    "sit_quick": _acting(Key(posture("sit"), 0.8, 1.2, "sit"), back=0.9),
-    "lie": _acting(Key(posture("lie"), 1.4, 2.0, "lie"), back=1.4),
+    "sit": _acting(Key("sit", 1.2, 2.0, "sit"), back=1.2),
+    "sit_quick": _acting(Key("sit", 0.8, 1.2, "sit"), back=0.9),
+    "lie": _acting(Key("lie", 1.4, 2.0, "lie"), back=1.4),
     "sit_lie": _acting(
-        Key(posture("sit"), 1.2, 0.8, "sit"),
-        Key(posture("stand"), 1.0, 0.2, "stand"),
-        Key(posture("lie"), 1.0, 1.5, "lie"),
+        Key("sit", 1.2, 0.8, "sit"),
+        Key("stand", 1.0, 0.2, "stand"),
+        Key("lie", 1.0, 1.5, "lie"),
         back=1.2,
     ),
-    "bow": _acting(Key(posture("bow"), 0.9, 1.2, "bow"), back=0.9),
+    "bow": _acting(Key("bow", 0.9, 1.2, "bow"), back=0.9),
     "bow_play": _acting(
-        Key(posture("bow"), 0.7, 0.4, "bow"),
-        Key(posture("look_down"), 0.6, 0.0, "bow"),
-        Key(posture("bow"), 0.6, 0.8, "bow"),
+        Key("bow", 0.7, 0.4, "bow"),
+        Key("look_down", 0.6, 0.0, "bow"),
+        Key("bow", 0.6, 0.8, "bow"),
         back=0.8,
     ),
-    "stretch": _acting(Key(posture("stretch"), 1.6, 1.2, "stretch"), back=1.6),
-    "paw_up": _acting(Key(posture("paw_up"), 1.6, 1.5, "paw_up"), back=1.6),
-    "paw_up_quick": _acting(Key(posture("paw_up"), 1.1, 0.8, "paw_up"), back=1.1),
+    "stretch": _acting(Key("stretch", 1.6, 1.2, "stretch"), back=1.6),
+    "paw_up": _acting(Key("paw_up", 1.6, 1.5, "paw_up"), back=1.6),
+    "paw_up_quick": _acting(Key("paw_up", 1.1, 0.8, "paw_up"), back=1.1),
     "sit_paw_up": _acting(
-        Key(posture("sit"), 1.2, 0.6, "sit"),
-        Key(posture("sit_paw_up"), 1.3, 1.5, "paw_up"),
-        Key(posture("sit"), 1.3, 0.6, "sit"),
+        Key("sit", 1.2, 0.6, "sit"),
+        Key("sit_paw_up", 1.3, 1.5, "paw_up"),
+        Key("sit", 1.3, 0.6, "sit"),
         back=1.2,
     ),
-    "crouch": _acting(Key(posture("crouch"), 0.9, 1.0, "crouch")),
-    "squats": _acting(*(Key(pose, 0.7, 0.2, "crouch") for pose in (LOW, posture("tall"), LOW, posture("tall")))),
+    "crouch": _acting(Key("crouch", 0.9, 1.0, "crouch")),
+    "squats": _acting(*(Key(pose, 0.7, 0.2, "crouch") for pose in (LOW, "tall", LOW, "tall"))),
     "look_around": _acting(
-        Key(posture("look_up"), 0.8, 0.8, "look"),
-        Key(posture("look_down"), 1.0, 0.8, "look"),
+        Key("look_up", 0.8, 0.8, "look"),
+        Key("look_down", 1.0, 0.8, "look"),
         Key(LOW, 0.8, 0.5, "look", yaw=0.3),
         Key(LOW, 1.0, 0.5, "look", yaw=-0.3),
     ),
     "sway": _acting(
-        Key(posture("lean_left"), 0.8, 0.3, "sway"),
-        Key(posture("lean_right"), 1.2, 0.3, "sway"),
+        Key("lean_left", 0.8, 0.3, "sway"),
+        Key("lean_right", 1.2, 0.3, "sway"),
         Key(_leaning(0.05), 1.0, 0.3, "sway"),
         Key(_leaning(-0.05), 1.0, 0.3, "sway"),
     ),
@@ -160,6 +160,8 @@ ACTS: dict[str, Director] = {
 JUMPS: dict[str, Director] = {
     "jump": _jumping(Jump(), Jump(apex=0.55)),
     "jump_low": _jumping(Jump(apex=0.45), Jump(apex=0.45, lower=0.4, recover=0.4)),
+    "hop": _jumping(Jump(apex=0.4), Jump(apex=0.42, forward=0.3)),
+    "hop_forward": _jumping(Jump(apex=0.42, forward=0.5), Jump(apex=0.45, forward=0.8, lean=0.15, overrun=0.0)),
     "jump_forward": _jumping(Jump(forward=0.7), Jump(forward=1.1)),
     "jump_far": _jumping(Jump(forward=1.4, apex=0.5), Jump(forward=1.2, pose="leap", spin=0.4, apex=0.47)),
     "jump_turn": _jumping(Jump(turn=0.8), Jump(turn=1.5, apex=0.55)),
@@ -181,7 +183,7 @@ EXAMPLES: dict[str, Director] = {
             absorb=0.3,
         )
     ),
-    "example_paw_up": lambda robot: perform_act(robot, Key(posture("paw_up"), 1.0, 0.0, "paw_up"), lead=1.0, back=1.0),
+    "example_paw_up": lambda robot: perform_act(robot, Key("paw_up", 1.0, 0.0, "paw_up"), lead=1.0, back=1.0),
 }
 
 STORIES: dict[str, Director] = {

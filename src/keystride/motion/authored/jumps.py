@@ -144,7 +144,7 @@ def _legs_in_flight(robot: Robot, jump: Jump, start: Floats, end: Floats, t: Flo
     _, _, fly, land, _, _ = jump.times
     first, first_rate = _seen_from_base(robot, jump, start, fly)
     last, last_rate = _seen_from_base(robot, jump, end, land)
-    middle, half = _hanging(robot, posture(jump.pose)), jump.flight / 2
+    middle, half = _hanging(robot, posture(jump.pose, robot)), jump.flight / 2
     still = np.zeros_like(middle)
     rising = cubic((first, first_rate), (middle, still), half, np.minimum(t, half))
     falling = cubic((middle, still), (last, last_rate), half, np.maximum(t - half, 0.0))

@@ -80,7 +80,7 @@ def as_clip(robot: Robot, name: str, performance: Performance) -> Clip:
         "licence": "Apache-2.0",
         "tags": sorted({tag for _, _, tag in performance.segments}),
         "segments": [list(segment) for segment in performance.segments],
-        "edits": [],
+        "edits": {},
     }
     return make_clip(name, robot, performance.position, orientation, joints, metadata)
 

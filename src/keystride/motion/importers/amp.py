@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from keystride.motion.fitting import Take
-from keystride.motion.importers.json_file import frame_table, read_json
+from keystride.motion.importers.json_file import frame_table, read_motion
 from keystride.motion.importers.poses import LEGS, Poses, from_xyzw, in_leg_order
 from keystride.motion.importers.problem import ImportProblem
 from keystride.motion.importers.relatives import A1, take_from_relative
+from keystride.motion.retargeting.fitting import Take
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 
@@ -19,7 +19,7 @@ TOE_ERROR = 0.02  # m, median: more means that joints and toes belong to differe
 
 def read_amp(path: Path, name: str, robot: Robot, order: tuple[str, ...] = LEGS, source: Robot = A1) -> list[Take]:
     """Velocities are computed anew: some files hold a spike where a quaternion changes its sign."""
-    content = read_json(path)
+    content = read_motion(path)
     table = frame_table(content, COLUMNS)
     require_toes(table, order, source)
     joints = in_leg_order(table[:, 7:19], order)

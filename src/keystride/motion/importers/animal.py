@@ -5,12 +5,12 @@ from pathlib import Path
 
 from keystride.motion.capture import Animal, Capture
 from keystride.motion.clip import Clip, make_clip
-from keystride.motion.fitting import Take
 from keystride.motion.importers.bvh import parse_bvh
-from keystride.motion.importers.problem import read_text
+from keystride.motion.importers.selection import Selection, corrections_in, kept_parts, part_names
 from keystride.motion.importers.skeleton import Skeleton, capture_from_bvh
-from keystride.motion.retarget import frame_rate, length_scale, retarget, scaled_points
-from keystride.motion.selection import Selection, corrections_in, kept_parts, part_names
+from keystride.motion.retargeting.fitting import Take
+from keystride.motion.retargeting.retarget import frame_rate, length_scale, retarget, scaled_points
+from keystride.reading import read_text
 from keystride.robot.description import Robot
 
 
@@ -53,10 +53,9 @@ def sliced(clip: Clip, name: str, first: int, last: int, robot: Robot) -> Clip:
 
 def animal_of(clip: Clip, folder: Path, skeleton: Skeleton) -> Animal | None:
     """The animal that a clip was retargeted from, at the clip's frames, if its file is in the folder."""
-    path = folder / str(clip.metadata.get("source", ""))
-    edits = clip.metadata.get("edits", {})
-    if not path.is_file() or "first_frame" not in edits:
+    source, first = Path(str(clip.metadata.get("source", ""))), clip.metadata.get("edits", {}).get("first_frame")
+    path = folder / source.name
+    if not source.name or not path.is_file() or not isinstance(first, int) or first < 0:
         return None
     capture = read_capture(path, clip.name, skeleton)
-    first = int(edits["first_frame"])
     return Animal(scaled_points(capture.bones, capture)[first : first + len(clip)], capture.parents)

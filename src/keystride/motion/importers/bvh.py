@@ -1,14 +1,22 @@
-"""BVH: a tree of nodes with offsets, then one line of channel values a frame."""
+"""BVH: a tree of nodes with offsets, then a line of channel values for each frame."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from math import isfinite
 
 import numpy as np
 
-from keystride.motion.importers.problem import ImportProblem, require_finite, require_frames
+from keystride.motion.importers.problem import ImportProblem, require_finite, require_frames, require_rate
+from keystride.reading import one_line
 from keystride.robot.description import Floats
 
 AXES = {"X": 0, "Y": 1, "Z": 2}
+CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in AXES)
+MAX_HIERARCHY = 1 << 20  # characters
+MAX_NODES = 1000
+MAX_WRAPS = 10  # lines of a frame
+MAX_DIGITS = 64  # of a value, with the space around it
+MAX_POSITIONS = 4_000_000  # nodes times frames
 
 
 @dataclass(frozen=True)
@@ -31,15 +39,18 @@ class Bvh:
 
 
 def parse_bvh(text: str) -> Bvh:
-    head, keyword, motion = text.partition("MOTION")
-    if not head.lstrip().startswith("HIERARCHY"):
+    """Read the text of a file; ImportProblem says what is wrong, by line or by frame."""
+    if not text[:200].lstrip().startswith("HIERARCHY"):
         raise ImportProblem("not a BVH file: it does not begin with HIERARCHY")
-    if not keyword:
+    end = text.find("MOTION", 0, MAX_HIERARCHY)
+    if end < 0:
         raise ImportProblem("truncated: no MOTION section")
-    nodes = _parse_nodes(head.split()[1:])
+    nodes = _parse_nodes(text[:end])
+    motion = text[end + len("MOTION") :]
     count, frame_time, numbers = _parse_motion(motion)
-    width = sum(len(node.channels) for node in nodes)
-    return Bvh(nodes, frame_time, _table(numbers, count, width))
+    if count * len(nodes) > MAX_POSITIONS:
+        raise ImportProblem(f"{len(nodes)} nodes in {count} frames; allowed: a product of at most {MAX_POSITIONS}")
+    return Bvh(nodes, frame_time, _table(numbers, count, sum(len(node.channels) for node in nodes)))
 
 
 def node_positions(bvh: Bvh) -> Floats:
@@ -84,57 +95,111 @@ def _rotation(axis: int, angle: Floats) -> Floats:
     return matrix
 
 
-def _parse_nodes(words: list[str]) -> tuple[Node, ...]:
+class _Words:
+    """The words of the hierarchy in turn, with the line that each stands in."""
+
+    def __init__(self, text: str) -> None:
+        self._words = [(word, number) for number, line in enumerate(text.split("\n"), 1) for word in line.split()]
+        self._at = 0
+
+    @property
+    def left(self) -> bool:
+        return self._at < len(self._words)
+
+    def take(self, what: str) -> str:
+        if not self.left:
+            raise ImportProblem(f"truncated: the hierarchy ends where {what} is expected")
+        self._at += 1
+        return self._words[self._at - 1][0]
+
+    def problem(self, message: str) -> ImportProblem:
+        """Say what is wrong with the word that was taken last."""
+        word, line = self._words[self._at - 1]
+        return ImportProblem(f"line {line}: {one_line(repr(word), 40)} {message}")
+
+    def number(self) -> float:
+        word = self.take("a number")
+        try:
+            value = float(word)
+        except ValueError as error:
+            raise self.problem("is not a number") from error
+        if not isfinite(value):
+            raise self.problem("is not a finite number")
+        return value
+
+    def channels(self) -> tuple[str, ...]:
+        count = self.take("a number of channels")
+        if count not in "0123456" or len(count) != 1:
+            raise self.problem(f"is not a number of channels; allowed: 0 to {len(CHANNELS)}")
+        return tuple(self._channel() for _ in range(int(count)))
+
+    def _channel(self) -> str:
+        name = self.take("a channel")
+        if name not in CHANNELS:
+            raise self.problem(f"is not a channel; allowed: {', '.join(CHANNELS)}")
+        return name
+
+
+def _parse_nodes(text: str) -> tuple[Node, ...]:
+    words = _Words(text)
+    words.take("HIERARCHY")
     nodes: list[Node] = []
     ancestors: list[int] = []
-    at = 0
-    try:
-        while at < len(words):
-            word = words[at]
-            if word in ("ROOT", "JOINT", "End"):
-                name = words[at + 1] if word != "End" else f"{nodes[ancestors[-1]].name}_end"
-                nodes.append(Node(name, ancestors[-1] if ancestors else -1, (), ()))
-                at += 2
-            elif word == "{":
-                ancestors.append(len(nodes) - 1)
-                at += 1
-            elif word == "}":
-                ancestors.pop()
-                at += 1
-            elif word == "OFFSET":
-                offset = tuple(float(value) for value in words[at + 1 : at + 4])
-                nodes[-1] = Node(nodes[-1].name, nodes[-1].parent, offset, ())
-                at += 4
-            elif word == "CHANNELS":
-                count = int(words[at + 1])
-                channels = tuple(words[at + 2 : at + 2 + count])
-                nodes[-1] = Node(nodes[-1].name, nodes[-1].parent, nodes[-1].offset, channels)
-                at += 2 + count
-            else:
-                raise ImportProblem(f"BVH hierarchy: unexpected word {word!r}")
-    except (IndexError, ValueError) as error:
-        raise ImportProblem("BVH hierarchy is malformed") from error
-    if ancestors:
+    while words.left:
+        word = words.take("a node")
+        if word in ("ROOT", "JOINT", "End"):
+            if bool(ancestors) == (word == "ROOT") or len(nodes) == MAX_NODES:
+                raise words.problem(f"is not allowed here: one ROOT around all others, at most {MAX_NODES} nodes")
+            name = words.take("a name")
+            parent = ancestors[-1] if ancestors else -1
+            nodes.append(Node(name if word != "End" else f"{nodes[parent].name}_end", parent, (0.0, 0.0, 0.0), ()))
+            if words.take("{") != "{":
+                raise words.problem("stands where { is expected")
+            ancestors.append(len(nodes) - 1)
+        elif not ancestors:
+            raise words.problem("is not inside a node")
+        elif word == "}":
+            ancestors.pop()
+        elif word == "OFFSET":
+            offset = (words.number(), words.number(), words.number())
+            nodes[ancestors[-1]] = replace(nodes[ancestors[-1]], offset=offset)
+        elif word == "CHANNELS":
+            nodes[ancestors[-1]] = replace(nodes[ancestors[-1]], channels=words.channels())
+        else:
+            raise words.problem("is not known; allowed: ROOT, JOINT, End, OFFSET, CHANNELS, { and }")
+    if ancestors or not nodes:
         raise ImportProblem("truncated: the hierarchy is not closed")
     return tuple(nodes)
 
 
 def _parse_motion(motion: str) -> tuple[int, float, str]:
+    """Return the number of frames, the seconds of one, and the text of their values."""
+    _, _, rest = motion.partition("Frames:")
+    count, _, rest = rest.partition("Frame Time:")
+    frame_time, _, numbers = rest.lstrip().partition("\n")
     try:
-        _, _, rest = motion.partition("Frames:")
-        count, _, rest = rest.partition("Frame Time:")
-        frame_time, _, numbers = rest.lstrip().partition("\n")
-        return int(count), float(frame_time), numbers
+        frames, seconds = int(count[:100]), float(frame_time[:100])
     except ValueError as error:
-        raise ImportProblem("truncated: no frame count or frame time") from error
+        raise ImportProblem("truncated: no frame count or frame time after MOTION") from error
+    require_frames(frames)
+    require_rate(1.0 / seconds if seconds else float("inf"), frames)
+    return frames, seconds, numbers
 
 
 def _table(numbers: str, count: int, width: int) -> Floats:
-    try:
-        values = np.array(numbers.split(), dtype=np.float64)
-    except ValueError as error:
-        raise ImportProblem("a channel value is not a number") from error
-    require_frames(count)
+    """A frame may be wrapped over several lines. Bounds on lines and their lengths keep the memory within bounds."""
+    lines = numbers.count("\n")
+    if lines > MAX_WRAPS * count:
+        raise ImportProblem(f"{count} frames announced, {lines} lines found; allowed: {MAX_WRAPS} for each frame")
+    rows: list[Floats] = []
+    for number, line in enumerate(numbers.split("\n"), 1):
+        if len(line) > MAX_DIGITS * (width + 1):
+            raise ImportProblem(f"line {number} after the frame time is longer than a frame of {width} values")
+        try:
+            rows.append(np.array(line.split(), dtype=np.float64))
+        except ValueError as error:
+            raise ImportProblem(f"a channel value in line {number} after the frame time is not a number") from error
+    values = np.concatenate(rows)
     if len(values) != count * width:
         raise ImportProblem(f"truncated: {count} frames of {width} values announced, {len(values)} values found")
     table = values.reshape(count, width)

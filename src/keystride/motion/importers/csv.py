@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from keystride.motion.fitting import Take
 from keystride.motion.importers.poses import LEGS, Poses, from_xyzw, in_leg_order, take_as_is
-from keystride.motion.importers.problem import ImportProblem, read_text
+from keystride.motion.importers.problem import ImportProblem, require_frames
+from keystride.motion.retargeting.fitting import Take
+from keystride.reading import read_text
 from keystride.robot.description import Floats, Robot
 
 COLUMNS = 19
@@ -19,19 +20,25 @@ def read_csv(path: Path, name: str, robot: Robot, order: tuple[str, ...] = LEGS,
 
 
 def parse_table(text: str) -> Floats:
-    lines = [line for line in text.splitlines() if line.strip()]
-    if lines and not _is_number(lines[0].split(",")[0]):
+    require_frames(
+        text.count("\n") + 1, least=0
+    )  # before it is cut into lines: a file of empty ones would fill the memory
+    lines = [line for line in text.split("\n") if line.strip()]
+    if lines and not _is_number(lines[0].partition(",")[0]):
         lines = lines[1:]
-    rows = [line.split(",") for line in lines]
-    wrong = next((number for number, row in enumerate(rows) if len(row) != COLUMNS), None)
-    if wrong is not None:
-        raise ImportProblem(
-            f"truncated or another layout: {len(rows[wrong])} values in row {wrong}, {COLUMNS} expected"
-        )
+    rows = [_row(line, number) for number, line in enumerate(lines)]
+    require_frames(len(rows))
+    return np.array(rows)
+
+
+def _row(line: str, number: int) -> list[float]:
+    count = line.count(",") + 1
+    if count != COLUMNS:
+        raise ImportProblem(f"truncated or another layout: {count} values in row {number}, {COLUMNS} expected")
     try:
-        return np.array(rows, dtype=np.float64).reshape(-1, COLUMNS)
+        return [float(word) for word in line.split(",")]
     except ValueError as error:
-        raise ImportProblem("a value is not a number") from error
+        raise ImportProblem(f"a value in row {number} is not a number") from error
 
 
 def _is_number(word: str) -> bool:

@@ -1,16 +1,15 @@
 """NumPy archives: our own clips, and the key layout of mjlab and BeyondMimic."""
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 
-from keystride.motion.clip import Clip, load_clip
-from keystride.motion.fitting import Take
-from keystride.motion.importers.poses import LEGS, Poses, checked, in_leg_order, take_as_is
+from keystride.motion.clip import Clip, clip_from_arrays
+from keystride.motion.importers.poses import LEGS, Poses, in_leg_order, take_as_is
 from keystride.motion.importers.problem import ImportProblem
-from keystride.robot.description import Robot
+from keystride.motion.retargeting.fitting import Take
+from keystride.reading import one_line, read_arrays
+from keystride.robot.description import Floats, Robot
 
 OWN_KEYS = {"fps", "base_position", "base_orientation", "joint_angles", "joint_names"}
 TRACKING_KEYS = {"fps", "joint_pos", "body_pos_w", "body_quat_w"}
@@ -18,25 +17,21 @@ JOINTS = 12
 
 
 def read_npz(path: Path, name: str, robot: Robot, order: tuple[str, ...] = LEGS) -> list[Take]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            keys = set(file.files)
-            if keys >= OWN_KEYS:
-                return [_own(path, name, robot)]
-            if keys >= TRACKING_KEYS:
-                return [take_as_is(_tracking(file, name, order), robot)]
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
-        raise ImportProblem(f"truncated or not a NumPy archive without pickles: {error}") from error
-    raise ImportProblem(f"another layout: keys {', '.join(sorted(keys))}")
+    arrays = read_arrays(path)
+    if arrays.keys() >= OWN_KEYS:
+        return [_own(arrays, name, robot)]
+    if arrays.keys() >= TRACKING_KEYS:
+        return [take_as_is(_tracking(arrays, name, order), robot)]
+    raise ImportProblem(f"another layout: keys {one_line(', '.join(sorted(arrays)))}")
 
 
-def _own(path: Path, name: str, robot: Robot) -> Take:
-    clip = load_clip(path)
-    if set(clip.joint_names) != set(robot.joint_names):
-        raise ImportProblem(f"another skeleton: joints {', '.join(clip.joint_names[:3])}, ...")
+def _own(arrays: dict[str, np.ndarray], name: str, robot: Robot) -> Take:
+    clip = clip_from_arrays(name, arrays)
+    if len(clip.joint_names) != len(robot.joint_names) or set(clip.joint_names) != set(robot.joint_names):
+        raise ImportProblem(f"another skeleton: joints {one_line(', '.join(clip.joint_names[:3]), 60)}, ...")
     columns = [clip.joint_names.index(joint) for joint in robot.joint_names]
     poses = Poses(name, clip.fps, clip.base_position, clip.base_orientation, clip.joint_angles[:, columns])
-    take = take_as_is(checked(poses), robot)
+    take = take_as_is(poses, robot)
     return Take(_with_metadata(take.clip, clip), take.residual, take.clamped)
 
 
@@ -45,14 +40,22 @@ def _with_metadata(clip: Clip, original: Clip) -> Clip:
     return clip
 
 
-def _tracking(file: NpzFile, name: str, order: tuple[str, ...]) -> Poses:
+def _tracking(arrays: dict[str, np.ndarray], name: str, order: tuple[str, ...]) -> Poses:
     """Bodies are the robot's links in the model's order; the first is the base."""
-    joints = np.asarray(file["joint_pos"], dtype=np.float64)
-    bodies = np.asarray(file["body_pos_w"], dtype=np.float64)
+    joints = _numbers(arrays, "joint_pos")
+    bodies, turns = _numbers(arrays, "body_pos_w"), _numbers(arrays, "body_quat_w")
     if joints.ndim != 2 or joints.shape[1] != JOINTS:
         raise ImportProblem(f"another skeleton: joint_pos is {joints.shape}, (frames, {JOINTS}) expected")
-    if bodies.ndim != 3 or len(bodies) != len(joints):
-        raise ImportProblem(f"body_pos_w is {bodies.shape}, ({len(joints)}, bodies, 3) expected")
-    orientation = np.asarray(file["body_quat_w"], dtype=np.float64)[:, 0]
-    fps = float(np.asarray(file["fps"]).reshape(-1)[0])
-    return Poses(name, fps, bodies[:, 0], orientation, in_leg_order(joints, order))
+    for what, values, width in (("body_pos_w", bodies, 3), ("body_quat_w", turns, 4)):
+        if values.ndim != 3 or len(values) != len(joints) or values.shape[1] < 1 or values.shape[2] != width:
+            raise ImportProblem(f"{what} is {values.shape}, ({len(joints)}, bodies, {width}) expected")
+    fps = _numbers(arrays, "fps").reshape(-1)
+    if not len(fps):
+        raise ImportProblem("fps is empty; allowed: one number")
+    return Poses(name, float(fps[0]), bodies[:, 0], turns[:, 0], in_leg_order(joints, order))
+
+
+def _numbers(arrays: dict[str, np.ndarray], name: str) -> Floats:
+    if arrays[name].dtype.kind not in "fiu":
+        raise ImportProblem(f"array {name!r} is {arrays[name].dtype}; allowed: numbers")
+    return arrays[name].astype(np.float64)

@@ -6,12 +6,14 @@ import numpy as np
 
 from keystride import geometry
 from keystride.motion.clip import FPS, continuous, make_clip
-from keystride.motion.fitting import Take
-from keystride.motion.importers.problem import ImportProblem, require_finite, require_frames
+from keystride.motion.importers.problem import ImportProblem, require_finite, require_frames, require_rate
+from keystride.motion.retargeting.fitting import Take
 from keystride.motion.signals import resample
+from keystride.reading import one_line
 from keystride.robot.description import Floats, Robot
 
 HEIGHTS = (0.03, 2.0)  # m: a base whose median height is outside is in another unit
+FARTHEST = 10_000.0  # m from the origin
 LARGEST_ANGLE = 2 * np.pi  # rad: beyond, angles must be degrees
 LEGS = ("FL", "FR", "RL", "RR")
 
@@ -31,10 +33,12 @@ class Poses:
 def checked(poses: Poses) -> Poses:
     """The same poses, or a problem that says what is wrong with them."""
     require_frames(len(poses))
-    for what in ("position", "orientation", "joints"):
-        require_finite(getattr(poses, what), what)
-    if poses.fps <= 0 or not np.isfinite(poses.fps):
-        raise ImportProblem(f"the frame rate is {poses.fps:g}")
+    for what, columns in (("position", 3), ("orientation", 4), ("joints", 12)):
+        values = getattr(poses, what)
+        if values.shape != (len(poses), columns):
+            raise ImportProblem(f"{what} is {values.shape}, ({len(poses)}, {columns}) expected")
+        require_finite(values, what)
+    require_rate(poses.fps, len(poses))
     norm = np.linalg.norm(poses.orientation, axis=-1)
     if np.abs(norm - 1).max() > 0.05:
         raise ImportProblem(
@@ -43,6 +47,12 @@ def checked(poses: Poses) -> Poses:
     height = float(np.median(poses.position[:, 2]))
     if not HEIGHTS[0] < height < HEIGHTS[1]:
         raise ImportProblem(f"wrong unit: the base is {height:.3g} m high, metres and z up expected")
+    farthest = np.abs(poses.position).max(axis=1)
+    if farthest.max() > FARTHEST:
+        raise ImportProblem(
+            f"the base is {farthest.max():.3g} m from the origin in frame {farthest.argmax()}; "
+            f"allowed: at most {FARTHEST:g} m"
+        )
     if np.abs(poses.joints).max() > LARGEST_ANGLE:
         raise ImportProblem(f"wrong unit: a joint angle of {np.abs(poses.joints).max():.3g}, radians expected")
     return poses
@@ -72,11 +82,14 @@ def in_leg_order(columns: Floats, order: tuple[str, ...], width: int = 3) -> Flo
     return legs[:, [order.index(leg) for leg in LEGS]].reshape(len(columns), -1)
 
 
-def parse_leg_order(words: str) -> tuple[str, ...]:
-    """ "FR FL RR RL" or "FR,FL,RR,RL"; hind legs may be called H or R."""
-    order = tuple(word.strip().upper().replace("H", "R") for word in words.replace(",", " ").split())
+def parse_leg_order(words: object) -> tuple[str, ...]:
+    """ "FR FL RR RL", "FR,FL,RR,RL" or a list of the four; hind legs may be called H or R."""
+    names = words.replace(",", " ").split() if isinstance(words, str) else words if isinstance(words, list) else []
+    order = tuple(str(name).strip().upper().replace("H", "R") for name in names)
     if sorted(order) != sorted(LEGS):
-        raise ImportProblem(f"joint order {words!r}: the four legs FL, FR, RL, RR are expected, in the file's order")
+        raise ImportProblem(
+            f"joint order {one_line(repr(words), 60)}: the four legs FL, FR, RL, RR are expected, in the file's order"
+        )
     return order
 
 

@@ -1,29 +1,16 @@
 """What an importer says of a file that it cannot use."""
 
-import gzip
-import zlib
-from pathlib import Path
-
 import numpy as np
 
+from keystride.errors import FileError
 from keystride.robot.description import Floats
 
+MAX_FRAMES = 100_000  # of a file and of the clip made from it: half an hour
+FRAME_RATES = (1.0, 1000.0)  # per second
 
-class ImportProblem(Exception):
+
+class ImportProblem(FileError):
     """One clear line about one file: truncated, of another skeleton, not finite, of the wrong unit."""
-
-
-def read_text(path: Path) -> str:
-    """The text of a file, plain or gzip'd."""
-    try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        return data.decode("utf-8")
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ImportProblem("truncated or damaged gzip file") from error
-    except UnicodeDecodeError as error:
-        raise ImportProblem("not a text file") from error
 
 
 def require_finite(values: Floats, what: str) -> None:
@@ -35,3 +22,13 @@ def require_finite(values: Floats, what: str) -> None:
 def require_frames(count: int, least: int = 2) -> None:
     if count < least:
         raise ImportProblem(f"truncated: {count} frames, at least {least} are needed")
+    if count > MAX_FRAMES:
+        raise ImportProblem(f"{count} frames; allowed: at most {MAX_FRAMES}")
+
+
+def require_rate(fps: float, frames: int, clip_fps: float = 50.0) -> None:
+    """The rate has to be plausible, and the clip made from the frames not too long."""
+    low, high = FRAME_RATES
+    if not low <= fps <= high:  # NaN is not
+        raise ImportProblem(f"the frame rate is {fps:g} per second; allowed: {low:g} to {high:g}")
+    require_frames(int(frames / fps * clip_fps), least=0)

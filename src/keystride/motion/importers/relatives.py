@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.fitting import FitSettings, Take, fit
 from keystride.motion.importers.poses import Poses, at_clip_rate, checked
-from keystride.motion.planting import detect_planted
+from keystride.motion.retargeting.fitting import FitSettings, Take, fit
+from keystride.motion.retargeting.planting import detect_planted
+from keystride.motion.retargeting.trunk import Trunk, half_length, trunk_length
 from keystride.motion.signals import smooth
-from keystride.motion.trunk import Trunk, half_length, trunk_length
 from keystride.robot.description import Floats, Leg, Robot
 from keystride.robot.kinematics import feet_from_joints
 
@@ -35,7 +35,15 @@ def _relative(name: str, *, hip: tuple[float, float], side: float, upper: float,
         for leg, x, y in (("FL", 1, 1), ("FR", 1, -1), ("RL", -1, 1), ("RR", -1, -1))
     ]
     return Robot(
-        name, Path(), (legs[0], legs[1], legs[2], legs[3]), radius, stiffness=0.0, damping=0.0, action_scale=0.0
+        name,
+        Path(),
+        (legs[0], legs[1], legs[2], legs[3]),
+        radius,
+        stiffness=0.0,
+        damping=0.0,
+        full_torque_speed=0.0,
+        action_scale=0.0,
+        trunk_half_size=(0.0, 0.0, 0.0),
     )
 
 

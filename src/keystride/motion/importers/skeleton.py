@@ -2,19 +2,21 @@
 
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from keystride.keyframes.document import parse_model, read_model
 from keystride.motion.capture import Capture, Proportions
 from keystride.motion.importers.bvh import Bvh, node_positions
+from keystride.motion.importers.poses import FARTHEST
 from keystride.motion.importers.problem import ImportProblem
 from keystride.robot.description import Floats
 
 Four = tuple[str, str, str, str]
-Point = tuple[float, float, float]
+Metres = Annotated[float, Field(ge=-10, le=10)]
+Point = tuple[Metres, Metres, Metres]
 
 CYCLES = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}  # even permutations, so that left stays left
 UNIT_SPAN = (0.4, 2.5)  # of the expected size of the trunk: outside, the unit must be wrong
@@ -22,8 +24,8 @@ UNIT_SPAN = (0.4, 2.5)  # of the expected size of the trunk: outside, the unit m
 
 class Standing(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-    height: float
-    pitch: float
+    height: float = Field(ge=0.01, le=10)
+    pitch: float = Field(ge=-1.5, le=1.5)
     toes: tuple[Point, Point, Point, Point]
 
 
@@ -32,7 +34,7 @@ class Skeleton(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     name: str
-    unit: float
+    unit: float = Field(ge=1e-6, le=1e3)
     up: Literal["x", "y", "z"]
     hips: Four
     toes: Four
@@ -42,11 +44,10 @@ class Skeleton(BaseModel):
 
 def load_skeleton(path: Path | None = None) -> Skeleton:
     """The built-in skeleton of the MANN dog, or the one on file."""
-    text = path.read_text() if path else resources.files("keystride.motion").joinpath("data/mann.yaml").read_text()
-    try:
-        return Skeleton.model_validate(yaml.safe_load(text))
-    except (ValidationError, yaml.YAMLError) as error:
-        raise ImportProblem(f"skeleton {path}: {error}") from error
+    if path is not None:
+        return read_model(path, Skeleton)
+    built_in = resources.files("keystride.motion").joinpath("data/mann.yaml")
+    return parse_model(built_in.read_bytes(), Skeleton, built_in.name)
 
 
 def capture_from_bvh(name: str, bvh: Bvh, skeleton: Skeleton) -> Capture:
@@ -56,7 +57,7 @@ def capture_from_bvh(name: str, bvh: Bvh, skeleton: Skeleton) -> Capture:
     nodes = node_positions(bvh)[..., CYCLES[skeleton.up]] * skeleton.unit  # (T, N, 3) m
     hips = nodes[:, [bvh.names.index(node) for node in skeleton.hips]]
     toes = nodes[:, [bvh.names.index(node) for node in skeleton.toes]]
-    _require_size(hips, skeleton)
+    _require_size(hips, toes, skeleton)
     standing = skeleton.standing
     return Capture(
         name=name,
@@ -69,8 +70,14 @@ def capture_from_bvh(name: str, bvh: Bvh, skeleton: Skeleton) -> Capture:
     )
 
 
-def _require_size(hips: Floats, skeleton: Skeleton) -> None:
+def _require_size(hips: Floats, toes: Floats, skeleton: Skeleton) -> None:
     """A trunk ten times too long means another unit, not another dog."""
+    farthest = np.abs(np.concatenate([hips, toes], axis=1)).max(axis=(1, 2))
+    if not farthest.max() < FARTHEST:
+        raise ImportProblem(
+            f"a hip or toe is {farthest.max():.3g} m from the origin in frame {farthest.argmax()}; "
+            f"allowed: at most {FARTHEST:g} m"
+        )
     length = float(np.median(np.linalg.norm(hips[:, :2].mean(1) - hips[:, 2:].mean(1), axis=-1)))
     expected = skeleton.standing.toes[0][0] - skeleton.standing.toes[2][0]
     if not UNIT_SPAN[0] < length / expected < UNIT_SPAN[1]:

@@ -1,0 +1,105 @@
+"""The functions that `import keystride` offers. Only training needs torch."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keystride.evaluation.recording import Recording, play_script
+from keystride.evaluation.results import Row
+from keystride.keyframes.files import load_script
+from keystride.keyframes.script import Script
+from keystride.policy.loading import open_policy
+from keystride.policy.runtime import Policy
+from keystride.robot.catalogue import load_robot
+from keystride.robot.description import Robot
+
+if TYPE_CHECKING:
+    from keystride.gym_env import KeyframeVectorEnv
+    from keystride.task.config import TaskConfig
+
+DEFAULT_POLICY = "go2-pose"
+DEFAULT_ROBOT = "go2"
+
+
+def load_policy(name_or_path: str | Path = DEFAULT_POLICY, *, robot: Robot | str | Path = DEFAULT_ROBOT) -> Policy:
+    """Return a policy: a shipped one by its name, a bundle folder, an ONNX file, or a training run (which needs torch)."""
+    return open_policy(name_or_path, robot=_robot(robot))
+
+
+def play(
+    script: Script | str | Path,
+    policy: Policy | str | Path = DEFAULT_POLICY,
+    *,
+    robot: Robot | str | Path = DEFAULT_ROBOT,
+    title: str | None = None,
+) -> Recording:
+    """Simulate a script and return the recording, with the errors at every keyframe.
+
+    The script is a `Script`, a file, or the name of one that ships, such as "walk". The robot starts in its stance at the
+    origin and faces x.
+    """
+    robot = _robot(robot)
+    name = "script" if isinstance(script, Script) else Path(script).stem
+    script = script if isinstance(script, Script) else load_script(script)
+    label = "policy" if isinstance(policy, Policy) else Path(policy).name
+    policy = policy if isinstance(policy, Policy) else open_policy(policy, robot=robot)
+    return play_script(policy, robot, script, title=title or name, policy=label)
+
+
+def evaluate(
+    policy: Policy | str | Path = DEFAULT_POLICY,
+    suites: Sequence[str] = ("matching", "generalization"),
+    *,
+    episodes: int = 256,
+    library: Sequence[Path] = (),
+    unseen: Sequence[Path] = (),
+    seed: int = 0,
+    robot: Robot | str | Path = DEFAULT_ROBOT,
+) -> list[Row]:
+    """Measure a policy on the suites of `keystride evaluate` and return one row for each metric.
+
+    `library` and `unseen` are folders of clips made by `keystride motion import`; the clips that ship are always included.
+    """
+    from keystride.evaluation.evaluate import SUITES, run_suites
+    from keystride.evaluation.libraries import load_libraries
+    from keystride.evaluation.suites import Contender, Setting
+
+    unknown = sorted(set(suites) - set(SUITES))
+    if unknown:
+        raise ValueError(f"unknown suite {unknown[0]!r}; known are {', '.join(SUITES)}")
+    robot = _robot(robot)
+    name = "policy" if isinstance(policy, Policy) else Path(policy).name
+    policy = policy if isinstance(policy, Policy) else open_policy(policy, robot=robot)
+    setting = Setting(
+        robot, Contender(name, policy), load_libraries(robot, library, unseen), episodes=episodes, seed=seed
+    )
+    return [row for outcome in run_suites(suites, setting).values() for row in outcome.rows]
+
+
+def make_env(
+    num_envs: int = 64,
+    *,
+    task: "TaskConfig | None" = None,
+    library: Sequence[Path] = (),
+    flat: bool = True,
+    reward_weights: Mapping[str, float] | None = None,
+    seed: int = 0,
+    robot: Robot | str | Path = DEFAULT_ROBOT,
+) -> "KeyframeVectorEnv":
+    """Return the keyframe task as a Gymnasium vector environment. Needs the `gym` extra.
+
+    `flat` gives observations as one vector for each robot, otherwise as a dict of state, goals and visible.
+    """
+    from keystride.evaluation.libraries import load_libraries
+    from keystride.gym_env import KeyframeVectorEnv
+    from keystride.task.config import TaskConfig
+
+    robot = _robot(robot)
+    dataset = load_libraries(robot, library).dataset
+    return KeyframeVectorEnv(
+        robot, dataset, task or TaskConfig(), num_envs, flat=flat, reward_weights=reward_weights, seed=seed
+    )
+
+
+def _robot(robot: Robot | str | Path) -> Robot:
+    return robot if isinstance(robot, Robot) else load_robot(robot)

@@ -1,0 +1,90 @@
+"""`keystride benchmark learner`: our update against a straightforward one, against rsl-rl-lib, against the machine."""
+
+import json as jsonlib
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+from keystride.errors import UserError
+from keystride.files import write_atomically
+
+TOLERANCE = 1e-4  # largest difference between the outputs of both versions
+
+
+@dataclass(frozen=True)
+class BenchmarkLearner:
+    """Samples a second through one gradient step, on one thread, each contender in a fresh process and in turn.
+
+    Compared: our update; the same function written with nn.TransformerEncoder on padded tokens (outputs checked equal); and
+    rsl-rl-lib's PPO with its MLP at the same batch, where it is installed. Also the share of the measured matrix-multiply rate.
+    """
+
+    preset: Literal["cpu", "paper"] = "paper"
+    """Whose network and losses are measured."""
+    batch: int = 12_288
+    """Samples in a minibatch; the default is what each of two processes gets of the paper's 4096 x 24 in 4 parts."""
+    rounds: int = 3
+    """Gradient steps timed in each turn."""
+    turns: int = 3
+    """Turns; the median counts."""
+    json: Path | None = None
+    """Write the figures to this file."""
+
+    def run(self) -> int:
+        from keystride.benchmarks import contenders
+
+        turns = [self._turn(contenders) for _ in range(self.turns)]
+        figures = {name: median(turn[name] for turn in turns) for name in turns[0] if turns[0][name] is not None}
+        figures["matmul_share"] = figures["ours"] * contenders.operations(self.preset) / figures["matmul"]
+        figures["speedup"] = median(turn["ours"] / turn["plain"] for turn in turns)
+        if "rsl_rl" in figures:
+            figures["versus_rsl_rl"] = median(turn["ours"] / turn["rsl_rl"] for turn in turns)
+        if self.json:
+            write_atomically(self.json, jsonlib.dumps(figures, indent=1))
+        self._tell(figures)
+        return 0
+
+    def _turn(self, contenders: Any) -> dict[str, Any]:
+        plain, gap = _alone(contenders.plain, self.preset, self.batch, self.rounds)
+        if gap > TOLERANCE:
+            raise UserError(f"the two versions differ by {gap:.1e}: the comparison would mean nothing")
+        return {
+            "ours": _alone(contenders.ours, self.preset, self.batch, self.rounds),
+            "plain": plain,
+            "rsl_rl": _alone(contenders.rsl_rl, self.batch, self.rounds) if _installed("rsl_rl") else None,
+            "matmul": _alone(contenders.matmul),
+            "gap": gap,
+        }
+
+    def _tell(self, figures: dict[str, float]) -> None:
+        print(
+            f"{self.preset} network, {self.batch} samples, one thread; outputs of both versions within {figures['gap']:.0e}"
+        )
+        print(
+            f"ours {figures['ours']:,.0f} samples/s, straightforward {figures['plain']:,.0f}: {figures['speedup']:.2f} times as fast"
+        )
+        if "rsl_rl" in figures:
+            print(
+                f"rsl-rl-lib's MLP {figures['rsl_rl']:,.0f} samples/s: ours {figures['versus_rsl_rl']:.2f} times as fast"
+            )
+        else:
+            print("rsl-rl-lib is not installed (pip install 'keystride[bench]'): not compared")
+        print(
+            f"matrix multiply {figures['matmul'] / 1e9:.0f} GFLOPS; our update uses {figures['matmul_share']:.0%} of it"
+        )
+
+
+def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
+    """In a fresh process: allocator and thread settings of one contender must not reach another."""
+    with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def _installed(package: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(package) is not None

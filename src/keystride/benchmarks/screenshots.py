@@ -1,0 +1,53 @@
+"""Pictures of the studio for the documentation: `python -m keystride.benchmarks.screenshots SCRIPT POLICY FOLDER`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from keystride.benchmarks.browser import find_browser, launched
+from keystride.studio.server import Studio, opening
+
+SIZE = {"width": 1440, "height": 900}
+PATIENCE = 300_000  # ms: it draws in software
+NO_NEWS = ".mantine-Notifications-root { display: none !important; }"
+MARKS = "JSON.parse(document.getElementById('ks-script')?.textContent || '{\"marks\":[]}').marks"
+NOW = "JSON.parse(document.getElementById('ks-now').textContent)"
+
+
+def take(script: Path, policy: str, folder: Path) -> None:
+    """One while editing, with the forecast; one after a pass, with its errors."""
+    browser = find_browser()
+    if browser is None:
+        raise RuntimeError("pictures need Chromium and Playwright")
+    studio = Studio(opening(script, policy), "127.0.0.1", 0)
+    try:
+        with launched(browser) as driver:
+            page = driver.new_page(viewport=SIZE)
+            page.set_default_timeout(PATIENCE)
+            page.goto(studio.url)
+            _edit(page, folder / "studio-edit.png")
+            _play(page, folder / "studio-result.png")
+    finally:
+        studio.stop()
+
+
+def _edit(page: Any, path: Path) -> None:
+    page.wait_for_function(f"{MARKS}.length > 0 && {MARKS}.every((mark) => mark.odds !== null)", timeout=PATIENCE)
+    page.add_style_tag(content=NO_NEWS)
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(15_000)
+    page.screenshot(path=str(path))
+
+
+def _play(page: Any, path: Path) -> None:
+    page.keyboard.press("Space")
+    page.wait_for_function(f"{NOW}.playing", timeout=PATIENCE)
+    page.wait_for_function(f"!{NOW}.playing", timeout=PATIENCE)
+    page.get_by_role("tab", name="Result").click()
+    page.wait_for_timeout(15_000)
+    page.screenshot(path=str(path))
+
+
+if __name__ == "__main__":
+    take(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,92 @@
+"""`keystride benchmark train`: control steps a second from end to end, against physics alone."""
+
+import json as jsonlib
+import os
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from keystride.files import write_atomically
+from keystride.training.checks import check, process_count
+from keystride.training.config import PRESETS, TrainingConfig
+from keystride.training.launch import launch
+
+
+@dataclass(frozen=True)
+class BenchmarkTrain:
+    """Train for some iterations and measure: end to end, physics alone in the same processes, and where the time goes."""
+
+    preset: Literal["cpu", "paper"] = "cpu"
+    """Whose sizes are used."""
+    iterations: int = 12
+    """Measured iterations, after three to warm up; physics alone is measured in between."""
+    processes: int = 0
+    """Processes of one thread each; 0: one for each core."""
+    environments: int = 0
+    """Robots over all processes; 0: the preset's."""
+    json: Path | None = None
+    """Write the figures to this file."""
+
+    def run(self) -> int:
+        config = self._config()
+        check(config)
+        processes = process_count(config)
+        if "WORLD_SIZE" not in os.environ and processes > 1:
+            stopped_by = launch([sys.executable, "-m", "keystride", *sys.argv[1:]], processes)
+            return 0 if stopped_by is None else 128 + stopped_by
+        figures = self._measure(config)
+        from keystride.learner import parallel
+
+        if parallel.rank() == 0:
+            self._tell(figures)
+        parallel.stop()
+        return 0
+
+    def _config(self) -> TrainingConfig:
+        config = replace(PRESETS[self.preset], processes=self.processes)
+        robots = self.environments or config.learner.environments
+        return replace(config, learner=replace(config.learner, environments=robots))
+
+    def _measure(self, config: TrainingConfig) -> dict[str, Any]:
+        import numpy as np
+
+        from keystride.learner import parallel
+        from keystride.robot.go2 import GO2
+        from keystride.training.build import load_library, make_trainer
+
+        parallel.start("cpu")
+        learner = config.learner
+        trainer = make_trainer(config, load_library(config))
+        for _ in range(3):
+            trainer.iterate()
+        trainer.seconds.clear()
+        steps, busy, alone = 0, 0.0, 0.0
+        targets = np.tile(GO2.stance, (learner.environments // parallel.size(), 1))
+        for _ in range(self.iterations):
+            begin, before = time.perf_counter(), trainer.steps
+            trainer.iterate()
+            busy += time.perf_counter() - begin
+            steps += trainer.steps - before
+            saved, begin = trainer.environment.snapshot(), time.perf_counter()
+            for _ in range(learner.horizon):
+                trainer.environment.physics.advance(targets)  # type: ignore[attr-defined]
+            alone += time.perf_counter() - begin
+            trainer.environment.restore(saved)
+        split = {name: round(seconds / busy, 3) for name, seconds in trainer.seconds.items()}
+        return {
+            "ratio": alone / busy,
+            "steps_per_second": steps / busy,
+            "physics_steps_per_second": steps / alone,
+            "split": split,
+        }
+
+    def _tell(self, figures: dict[str, Any]) -> None:
+        if self.json:
+            write_atomically(self.json, jsonlib.dumps(figures, indent=1))
+        parts = ", ".join(f"{name} {share:.0%}" for name, share in figures["split"].items())
+        print(
+            f"{figures['steps_per_second']:,.0f} control steps/s end to end, {figures['physics_steps_per_second']:,.0f} physics alone, "
+            f"ratio {figures['ratio']:.2f}; of the time: {parts}"
+        )

@@ -1,0 +1,184 @@
+"""`keystride motion import`: files of other formats into a library of clips."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from keystride.errors import UserError
+from keystride.motion.importers.catalogue import IMPORTERS, ImportOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from keystride.motion.importers.importing import Imported, Refused
+    from keystride.motion.quality import Figures
+
+TABLE_WIDTH = 132  # characters: a narrower terminal wraps rather than losing figures
+FORMATS = ". ".join(f"{importer.name}: {importer.about}" for importer in IMPORTERS.values())
+
+
+@dataclass(frozen=True)
+class ImportMotion:
+    """Import motions from a folder or a file into a library, and print how good they are.
+
+    A file that cannot be used is named with its reason, and the others are still imported.
+    """
+
+    place: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
+    """A folder of files, or one file."""
+
+    out: Path
+    """The library to write: a folder. A library that is there already is replaced, once the new one is whole."""
+
+    source: Annotated[
+        str, tyro.conf.arg(name="from", metavar=f"{{{','.join(IMPORTERS)}}}", help=f"Format of the files. {FORMATS}.")
+    ]
+
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+
+    skeleton: Path | None = None
+    """mann: YAML file that says which BVH node is which hip and toe. The MANN dog's is built in."""
+
+    selection: Path | None = None
+    """mann: YAML list of frames to leave out, with reasons. The MANN files' list is built in."""
+
+    joint_order: str = "FL FR RL RR"
+    """amp, csv, npz: the order of the legs in the file."""
+
+    fps: float = 50.0
+    """csv: frames per second, which the file does not tell."""
+
+    mirror: bool = False
+    """Also write every clip mirrored, left for right. (Training mirrors by itself.)"""
+
+    licence: str | None = None
+    """What the clips' metadata say of the licence; known formats have a default."""
+
+    held_out: tuple[str, ...] = ()
+    """Clips to keep from training, in place of the selection's. All clips of lifelike are."""
+
+    def run(self) -> int:
+        from rich.console import Console
+
+        from keystride.motion.importers.importing import find_files
+
+        if self.source not in IMPORTERS:
+            raise UserError(f"--from {self.source}: unknown format; known are {', '.join(IMPORTERS)}")
+        if not self.place.exists():
+            raise UserError(f"{self.place} does not exist")
+        files = find_files(self.source, self.place)
+        if not files:
+            raise UserError(f"no file of the kind {self.source} in {self.place}")
+        console = Console()
+        console = Console(width=max(console.width, TABLE_WIDTH))
+        imported, refused = self._import(files, console)
+        if imported:
+            self._save(imported)
+            _print_table(imported, console)
+        for file in refused:
+            console.print(f"[red]left out[/red] {file.file}: {file.reason}", highlight=False)
+        if not imported:
+            raise UserError(f"none of {len(files)} files could be imported; nothing was written")
+        console.print(f"{len(imported)} clips in {self.out}", highlight=False)
+        return 0
+
+    def _import(self, files: list[Path], console: Console) -> tuple[list[Imported], list[Refused]]:
+        from rich.progress import track
+
+        from keystride.motion.importers.importing import Refused, import_files
+        from keystride.robot.catalogue import load_robot
+
+        imported, refused = [], []
+        results = import_files(self.source, files, load_robot(self.robot), self._options())
+        for result in track(results, f"importing {self.source}", len(files), console=console, transient=True):
+            if isinstance(result, Refused):
+                refused.append(result)
+            else:
+                imported.extend(result)
+        return imported, refused
+
+    def _options(self) -> ImportOptions:
+        from keystride.motion.importers.poses import parse_leg_order
+        from keystride.motion.importers.problem import ImportProblem
+        from keystride.motion.importers.selection import Selection, load_selection
+        from keystride.motion.importers.skeleton import load_skeleton
+
+        try:
+            own_list = self.selection is None and self.skeleton is not None  # another animal: nothing to cut
+            return ImportOptions(
+                order=parse_leg_order(self.joint_order),
+                fps=self.fps,
+                skeleton=load_skeleton(self.skeleton),
+                selection=Selection() if own_list else load_selection(self.selection),
+                licence=self.licence,
+                mirrored=self.mirror,
+            )
+        except (ImportProblem, ValueError) as error:
+            raise UserError(str(error)) from error
+
+    def _save(self, imported: list[Imported]) -> None:
+        from keystride.motion.index import save_library
+        from keystride.robot.catalogue import load_robot
+
+        clips = [one.clip for one in imported]
+        try:
+            save_library(
+                clips, self.out, load_robot(self.robot).name, held_out=self._held_out([clip.name for clip in clips])
+            )
+        except FileExistsError as error:
+            raise UserError(str(error)) from error
+
+    def _held_out(self, names: list[str]) -> list[str]:
+        from keystride.motion.importers.selection import load_selection
+
+        importer, chosen = IMPORTERS[self.source], self.held_out
+        if importer.held_out and not chosen:
+            return names
+        if importer.has_selection and not chosen and self.skeleton is None:
+            chosen = load_selection(self.selection).held_out
+        return [name for name in names if name.removesuffix("_mirrored").partition("-")[0] in chosen]
+
+
+def _print_table(imported: list[Imported], console: Console) -> None:
+    from rich.table import Table
+
+    from keystride.motion.importers.importing import median_residual
+    from keystride.motion.quality import Targets, figures, pool
+
+    table = Table(title="Quality", title_justify="left", box=None, header_style="bold")
+    table.add_column("clip", no_wrap=True)
+    table.add_column("tags")
+    for heading in ("s", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "toes mm"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in imported:
+        table.add_row(one.clip.name, ", ".join(one.clip.tags), *_cells(one.figures, median_residual([one])))
+    whole = figures(pool(one.frames for one in imported))
+    residual = median_residual(imported)
+    table.add_section()
+    table.add_row("all", f"{whole.seconds / 60:.1f} min", *_cells(whole, residual), style="bold")
+    console.print(table)
+    console.print(
+        f"foot penetration {1000 * whole.penetration_p99:.2f} mm at the 99th percentile, largest joint speed outside "
+        f"flights {100 * whole.motor_share:.0f}% of the motor's",
+        highlight=False,
+    )
+    for line in Targets().misses(whole):
+        console.print(f"[yellow]missed[/yellow] {line}", highlight=False)
+
+
+def _cells(row: Figures, residual: float) -> list[str]:
+    return [
+        f"{row.seconds:.1f}",
+        f"{row.mean_speed:.2f}",
+        f"{1000 * row.penetration_max:.1f}",
+        f"{row.slide:.3f}",
+        f"{100 * row.limit_share:.1f}",
+        f"{row.joint_speed:.1f}",
+        "-" if isnan(residual) else f"{1000 * residual:.1f}",
+    ]

@@ -1,0 +1,331 @@
+"""The deployment itself: low states and poses in, safe commands out at 500 Hz, the policy at 50 Hz.
+
+Two ticks do all the work, and neither reads a clock, so that they run on threads against a robot as well as step by
+step against a simulation. Only the stream's tick touches the safety layer and the estimator. It sends before it speaks:
+nothing that can block or fail comes between a decision and its command.
+"""
+
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.clock import Latest
+from keystride.deploy.fault_checks import MotorTrend, Reading
+from keystride.deploy.log.flight import FlightLog
+from keystride.deploy.player import Player, RobotState
+from keystride.deploy.pose.estimator import Estimator
+from keystride.deploy.pose.monitor import PoseMonitor
+from keystride.deploy.pose.odometry import LegOdometry
+from keystride.deploy.pose.source import PoseSource
+from keystride.deploy.safety import STOPPED_BY_OPERATOR, MotorCommand, Safety
+from keystride.deploy.states import Event, State
+from keystride.deploy.unitree.codec import LowReading, decode_state, encode_command
+from keystride.deploy.unitree.wire_format import Record
+from keystride.keyframes.goals import CONTROL_DT, Goals, goal_errors
+from keystride.keyframes.resolve import finished, script_goals
+from keystride.keyframes.script import Script
+from keystride.robot.description import Floats, Robot
+
+EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON = "B", "start", "X"
+CALM_BEFORE_START = 0.5  # s for which every pose must have been believed
+
+_STATES = list(State)
+_NOTHING = Reading(  # before the first low state
+    state_age=0.0,
+    imu_age=0.0,
+    pose_age=np.inf,
+    pose_silence=np.inf,
+    policy_age=0.0,
+    command_gap=0.0,
+    joint_angles=np.zeros(12),
+    joint_velocities=np.zeros(12),
+    mean_speed=np.zeros(12),
+    torques=np.zeros(12),
+    motors_on=True,
+    lost_packets=0.0,
+    down=np.array([0.0, 0.0, -1.0]),
+    height=0.0,
+    distance=0.0,
+    battery=100.0,
+    battery_status=0,
+    motor_temperature=0.0,
+)
+
+
+def _down(quaternion: Floats) -> Floats:
+    """(3,) unit vector downwards, base frame; plain arithmetic, for this runs 500 times a second."""
+    w, x, y, z = quaternion / max(float(np.sqrt(quaternion @ quaternion)), 1e-9)
+    return np.array([2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1.0])
+
+
+class Link(Protocol):
+    @property
+    def states(self) -> Latest[Record]: ...
+
+    @property
+    def other_commands(self) -> int:
+        """Low commands that somebody else has sent."""
+        ...
+
+    def send(self, command: Record) -> None: ...
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """How a keyframe was met, by the robot's own estimate."""
+
+    keyframe: int
+    step: int
+    error: Floats  # (18,) as in `goal_errors`
+
+
+@dataclass
+class _Freshness:
+    """When the robot's state last really changed: a board that hangs repeats the last one."""
+
+    tick: int | None = None
+    tick_at: float = -np.inf
+    imu: bytes = b""
+    imu_at: float = -np.inf
+
+    def update(self, now: float, low: LowReading) -> bool:
+        """Return whether this low state is newer than the last."""
+        if self.tick is not None and not 0 < (low.tick - self.tick) % 2**32 < 2**31:
+            return False
+        self.tick, self.tick_at = low.tick, now
+        imu = low.gyroscope.tobytes() + low.accelerometer.tobytes()
+        if imu != self.imu:
+            self.imu, self.imu_at = imu, now
+        return True
+
+
+@dataclass
+class Deployment:
+    robot: Robot
+    link: Link
+    source: PoseSource
+    player: Player
+    script: Script
+    safety: Safety
+    estimator: Estimator = field(default_factory=Estimator)
+    monitor: PoseMonitor = field(default_factory=PoseMonitor)
+    say: Callable[[str], None] = print
+    log: FlightLog | None = None
+    heartbeat: Callable[[float], str] = lambda now: ""  # after every command; returns what is wrong with a guard
+    emergency: str | None = None  # set from anywhere to end in damping
+    motion_service: str = ""  # set from anywhere when the robot's own has taken the motors again
+    arrivals: list[Arrival] = field(default_factory=list)
+    asks: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue)
+    commands_sent: int = 0
+    brakes_sent: int = 0  # commands without stiffness in a row: what tells that the robot is safe to leave
+    sent_at: float | None = None  # when the last command was sent
+    walked: float = 0.0  # m while running, by leg odometry
+    disbelief: str = ""  # what spoke against the last pose that was not believed
+    _targets: Latest[Floats] = field(default_factory=Latest)
+    _state: RobotState | None = None
+    _low: LowReading | None = None
+    _fresh: _Freshness = field(default_factory=_Freshness)
+    _seen: tuple[int, int] = (0, 0)  # low states and poses taken
+    _heard: tuple[int, float] = (0, -np.inf)  # messages from the pose source, and when the last came
+    _disbelieved: float = -np.inf  # when a pose was last not believed
+    _started: float = 0.0
+    _start: Floats = field(default_factory=lambda: np.zeros(3))  # where the script began
+    _goals: Goals | None = None
+    _buttons: frozenset[str] = frozenset()
+    _others: int | None = None  # commands of others before the first of ours
+
+    def __post_init__(self) -> None:
+        self.odometry = LegOdometry(self.robot)
+        self._trend = MotorTrend(self.robot.speed_limit)
+
+    def ask(self, event: Event) -> None:
+        """Pass on the operator's wish; from any thread."""
+        self.asks.put(event)
+
+    def stream(self, now: float, late: float = 0.0) -> MotorCommand:
+        """Every 2 ms: take what has come, check it, send."""
+        self._take_low_state(now)
+        self._take_pose(now)
+        before = self.safety.state
+        self._answer(now)
+        reading = self._reading(now)
+        target = self._targets.value
+        command = self.safety.command(now, reading, target)
+        self.send(now, command)
+        self._announce(before)
+        self._write_row(now, late, reading, target, command)
+        return command
+
+    def send(self, now: float, command: MotorCommand) -> None:
+        """Send a command and let the guards know."""
+        self.link.send(encode_command(self.robot, command))
+        self.sent_at = now
+        self.commands_sent += 1
+        self.brakes_sent = 0 if command.stiffness.any() else self.brakes_sent + 1
+        trouble = self.heartbeat(now)
+        if trouble and not self.emergency:
+            self.emergency = trouble
+
+    def control(self, now: float) -> None:
+        """Every 20 ms: the policy's next targets."""
+        goals, state = self._goals, self._state
+        if self.safety.state is not State.RUNNING or goals is None or state is None:
+            return
+        step = round((now - self._started) / CONTROL_DT)
+        self._note_arrivals(goals, state, step)
+        if finished(goals, np.array([step]))[0]:
+            self.ask(Event.FINISH)
+            return
+        targets = self.player.step(state, goals, step)
+        if np.isfinite(targets).all():  # otherwise its age will tell
+            self._targets.put(targets, now)
+
+    def _take_low_state(self, now: float) -> None:
+        count, record = self.link.states.count, self.link.states.value
+        if record is None or count == self._seen[0]:
+            return
+        self._seen = (count, self._seen[1])
+        low = decode_state(self.robot, record)
+        if not self._fresh.update(now, low):
+            return
+        self._low = low
+        self._trend.update(now, low.joint_velocities, low.lost)
+        self._press(low.buttons)
+        if not low.finite:  # the checks will see to it; the filters are kept clean
+            return
+        walked = self.odometry.walked
+        self.odometry.update(now, low)
+        self.source.follow(now, self.odometry)
+        self.estimator.predict(now, low.quaternion, low.gyroscope, low.accelerometer)
+        if self.safety.state is State.RUNNING:
+            self.walked += self.odometry.walked - walked
+        if self.estimator.started:
+            self._state = RobotState(self.estimator.estimate(), low.joint_angles, low.joint_velocities)
+
+    def _take_pose(self, now: float) -> None:
+        count, pose = self.source.poses.count, self.source.poses.value
+        heard = count + self.source.rejected
+        if heard != self._heard[0]:
+            self._heard = (heard, now)
+        if pose is None or count == self._seen[1] or self._low is None:
+            return
+        self._seen = (self._seen[0], count)
+        running = self.safety.state is State.RUNNING
+        problem = self.monitor.contradiction(now, pose, self.odometry)
+        if not problem and not self.estimator.correct(now, pose, may_jump=not running):
+            problem = "position jumped"
+        if problem:
+            self.disbelief, self._disbelieved = problem, now
+            self.estimator.rejected += 1
+            if not running:  # the robot may have been carried: begin again from here
+                self.monitor.restart()
+
+    def _press(self, buttons: frozenset[str]) -> None:
+        pressed, self._buttons = buttons - self._buttons, buttons
+        if EMERGENCY_BUTTON in buttons:
+            self.emergency = self.emergency or "remote"
+        for button, event in ((START_BUTTON, Event.START), (STOP_BUTTON, Event.STOP)):
+            if button in pressed:
+                self.ask(event)
+
+    def _answer(self, now: float) -> None:
+        while not self.asks.empty() and self._low is not None:
+            event = self.asks.get()
+            if event is Event.START and not self._may_start(now):
+                continue
+            reason = STOPPED_BY_OPERATOR if event is Event.STOP else ""
+            self.safety.tell(event, now, self._low.joint_angles, reason)
+
+    def _may_start(self, now: float) -> bool:
+        """With fresh poses that were all believed; the script then begins where the robot stands."""
+        if self._state is None or now - self.estimator.last_pose > self.safety.limits.pose_age:
+            self.say("no start: no pose of the robot")
+            return False
+        if now - self._disbelieved < CALM_BEFORE_START:
+            self.say(f"no start: pose not believed, {self.disbelief}")
+            return False
+        if self.safety.state is State.READY:
+            base = self._state.base
+            yaw = np.atleast_1d(geometry.yaw_of(base.orientation))
+            self._goals = script_goals(self.script, base.position[None], yaw)
+            self._started, self._start = now, base.position
+            self.player.reset()
+        return True
+
+    def _reading(self, now: float) -> Reading:
+        low, base = self._low, self._state
+        others = self.link.other_commands
+        self._others = others if self._others is None else self._others
+        if low is None:
+            return _NOTHING
+        place = np.full(3, np.nan) if base is None else base.base.position
+        return Reading(
+            state_age=now - self._fresh.tick_at,
+            imu_age=now - self._fresh.imu_at,
+            pose_age=now - self.estimator.last_pose,
+            pose_silence=now - self._heard[1],
+            policy_age=now - max(self._started, now - self._targets.age(now)),
+            command_gap=0.0 if self.sent_at is None else now - self.sent_at,
+            joint_angles=low.joint_angles,
+            joint_velocities=low.joint_velocities,
+            mean_speed=self._trend.mean_speed,
+            torques=low.torques,
+            motors_on=low.motors_on,
+            lost_packets=self._trend.lost_packets,
+            down=_down(low.quaternion),
+            height=float(place[2]),
+            distance=float(np.hypot(*(place - self._start)[:2])),
+            battery=low.battery,
+            battery_status=low.battery_status,
+            motor_temperature=low.motor_temperature,
+            other_writer=others != self._others,
+            motion_service=self.motion_service,
+            emergency=self.emergency,
+        )
+
+    def _announce(self, before: State) -> None:
+        state = self.safety.state
+        if state is before:
+            return
+        detail = {"emergency stop": self.emergency, "pose not believed": self.disbelief}.get(self.safety.reason)
+        why = f": {self.safety.reason}" + (f" ({detail})" if detail else "") if self.safety.reason else ""
+        self.say(f"{before.value} -> {state.value}{why}")
+
+    def _write_row(self, now: float, late: float, reading: Reading, target: Floats | None, sent: MotorCommand) -> None:
+        low, state, pose = self._low, self._state, self.source.poses.value
+        if self.log is None or low is None:
+            return
+        row = self.log.row()
+        row["time"], row["late"], row["tick"] = now, late, low.tick
+        row["state"] = _STATES.index(self.safety.state)
+        row["state_age"], row["pose_age"] = reading.state_age, reading.pose_age
+        row["joint_angles"], row["joint_velocities"], row["torques"] = (
+            low.joint_angles,
+            low.joint_velocities,
+            low.torques,
+        )
+        row["quaternion"], row["gyroscope"], row["accelerometer"] = low.quaternion, low.gyroscope, low.accelerometer
+        row["battery"], row["temperature"] = low.battery, low.motor_temperature
+        row["odometry"] = self.odometry.position
+        row["target"], row["stiffness"], row["damping"] = sent.target, sent.stiffness, sent.damping
+        row["policy_target"] = np.nan if target is None or self.safety.state is not State.RUNNING else target
+        row["pose_count"], row["pose_rejected"] = self.source.poses.count, self.estimator.rejected
+        row["pose_position"] = np.nan if pose is None else pose.position
+        row["pose_orientation"] = np.nan if pose is None else pose.orientation
+        row["base_position"] = np.nan if state is None else state.base.position
+        row["base_orientation"] = np.nan if state is None else state.base.orientation
+        row["base_velocity"] = np.nan if state is None else state.base.linear_velocity
+
+    def _note_arrivals(self, goals: Goals, state: RobotState, step: int) -> None:
+        """At the first control step that is not before a keyframe's time."""
+        due = int((goals.step[0] <= step).sum())
+        if due == len(self.arrivals):
+            return
+        base = state.base
+        errors = goal_errors(goals, base.position[None], base.orientation[None], state.joint_angles[None])[0]
+        for keyframe in range(len(self.arrivals), due):
+            self.arrivals.append(Arrival(keyframe, step, errors[keyframe]))

@@ -1,0 +1,216 @@
+"""What is checked before every command: one row per fault, with the states it matters in and what it leads to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from keystride.deploy.states import Event, State
+from keystride.robot.description import Floats, Robot
+
+BATTERY_FAULTS = frozenset({7, 11, 12, 13})  # charging (a cable!), alarm, waiting for a reset, resetting
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Beyond these the robot is stopped, or a target is held back."""
+
+    joint_margin: float = 0.02
+    """Targets stay this far inside the joints' range, rad."""
+    target_rate: float = 60.0
+    """Targets move no faster than this, rad/s."""
+    gain_rate: tuple[float, float] = (200.0, 15.0)
+    """Stiffness and damping change no faster than this, N m/rad and N m s/rad per second."""
+    torque_share: float = 1.0
+    """Share of each motor's peak torque that a target may ask for."""
+    joint_overrun: float = 0.1
+    """A joint measured this far outside its range, rad."""
+    joint_speed_share: float = 1.3
+    """Share of each joint's rated speed, measured, that is a fault when it lasts."""
+    joint_speed_mean: float = 0.85
+    """The same for the mean over SPEED_MEMORY: a gait has fast moments, a runaway joint stays fast."""
+    torque_excess: float = 1.3
+    """Share of each motor's peak torque, measured, that is a fault when it lasts."""
+    stall_torque: float = 0.9
+    """Share of peak torque from which a joint that does not move is stalled."""
+    stall_speed: float = 0.3
+    """Speed below which a joint does not move, rad/s."""
+    lost_packets: float = 20.0
+    """Packets lost by a motor within a second."""
+    tilt: float = 60.0
+    """Angle between the trunk's and the world's vertical, degrees."""
+    height: tuple[float, float] = (0.10, 0.90)
+    """Of the base over the ground while running, m."""
+    fence: float = np.inf
+    """Distance from where the script began, m."""
+    state_age: float = 0.10
+    """Time without a new low state, s."""
+    pose_age: float = 0.20
+    """Time without a believable pose while running, s."""
+    policy_age: float = 0.10
+    """Time without new targets while running, s."""
+    command_gap: float = 0.05
+    """Time between two commands, s."""
+    battery: float = 10.0
+    """Charge, percent."""
+    motor_temperature: float = 85.0
+    """Of the hottest motor, degrees Celsius."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the checks see at one moment."""
+
+    state_age: float  # s since the last new low state
+    imu_age: float  # s since the IMU's values last changed
+    pose_age: float  # s since the last believable pose
+    pose_silence: float  # s since the pose source last sent anything
+    policy_age: float  # s since the policy's last targets
+    command_gap: float  # s between the last command and this one
+    joint_angles: Floats  # (12,) rad
+    joint_velocities: Floats  # (12,) rad/s
+    mean_speed: Floats  # (12,) share of the rated speed, smoothed
+    torques: Floats  # (12,) N m, estimated by the motors
+    motors_on: bool  # whether all report that they obey
+    lost_packets: float  # by the worst motor, within a second
+    down: Floats  # (3,) unit vector downwards, base frame
+    height: float  # m
+    distance: float  # m over the ground from where the script began
+    battery: float  # percent
+    battery_status: int
+    motor_temperature: float  # degrees Celsius, the hottest
+    other_writer: bool = False  # somebody else sends low commands
+    motion_service: str = ""  # the robot's own, when it has taken the motors again
+    emergency: str | None = None  # who pressed, or none
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    leads_to: Event
+    states: frozenset[State]
+    failed: Callable[[Reading, Limits, Robot], bool]
+    patience: float = 0.0  # s for which it must stay failed
+
+
+ALWAYS = frozenset(State)
+POWERED = frozenset({State.STANDING_UP, State.READY, State.RUNNING, State.STOPPING})
+RISING = frozenset({State.IDLE, State.STANDING_UP, State.READY, State.RUNNING})
+RUNNING = frozenset({State.RUNNING})
+
+
+def _not_finite(r: Reading, limits: Limits, robot: Robot) -> bool:
+    values = (r.joint_angles, r.joint_velocities, r.torques, r.down)
+    return not all(bool(np.isfinite(value).all()) for value in values)
+
+
+def _tilted(r: Reading, limits: Limits, robot: Robot) -> bool:
+    return not -r.down[2] >= np.cos(np.radians(limits.tilt))
+
+
+def _overrun(r: Reading, limits: Limits, robot: Robot) -> bool:
+    low, high = robot.lower - limits.joint_overrun, robot.upper + limits.joint_overrun
+    return bool(((r.joint_angles < low) | (r.joint_angles > high)).any())
+
+
+def _too_fast(r: Reading, limits: Limits, robot: Robot) -> bool:
+    fast = np.abs(r.joint_velocities) > limits.joint_speed_share * robot.speed_limit
+    return bool(fast.any()) or bool((r.mean_speed > limits.joint_speed_mean).any())
+
+
+def _too_strong(r: Reading, limits: Limits, robot: Robot) -> bool:
+    return bool((np.abs(r.torques) > limits.torque_excess * robot.torque_limit).any())
+
+
+def _stalled(r: Reading, limits: Limits, robot: Robot) -> bool:
+    strained = np.abs(r.torques) > limits.stall_torque * robot.torque_limit
+    return bool((strained & (np.abs(r.joint_velocities) < limits.stall_speed)).any())
+
+
+def _height_off(r: Reading, limits: Limits, robot: Robot) -> bool:
+    low, high = limits.height
+    return not low <= r.height <= high
+
+
+def _silent(r: Reading, limits: Limits, robot: Robot) -> bool:
+    return not r.pose_age <= limits.pose_age and not r.pose_silence <= limits.pose_age
+
+
+def _not_believed(r: Reading, limits: Limits, robot: Robot) -> bool:
+    return not r.pose_age <= limits.pose_age and r.pose_silence <= limits.pose_age
+
+
+CHECKS: tuple[Check, ...] = (
+    Check("emergency stop", Event.FAULT, ALWAYS, lambda r, limits, robot: r.emergency is not None),
+    Check("low state lost", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.state_age <= limits.state_age),
+    Check("low state not finite", Event.FAULT, ALWAYS, _not_finite),
+    Check("IMU frozen", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_age <= limits.state_age),
+    Check("tilted too far", Event.FAULT, ALWAYS, _tilted),
+    Check("joint out of range", Event.FAULT, RISING | POWERED, _overrun, patience=0.02),
+    Check("joint too fast", Event.FAULT, POWERED, _too_fast, patience=0.02),
+    Check("torque too high", Event.FAULT, POWERED, _too_strong, patience=0.05),
+    Check("joint stalled", Event.FAULT, POWERED, _stalled, patience=0.5),
+    Check("motor off", Event.FAULT, POWERED, lambda r, limits, robot: not r.motors_on, patience=0.3),
+    Check(
+        "motor loses packets", Event.FAULT, POWERED, lambda r, limits, robot: not r.lost_packets <= limits.lost_packets
+    ),
+    Check(
+        "command stream late", Event.FAULT, POWERED, lambda r, limits, robot: not r.command_gap <= limits.command_gap
+    ),
+    Check("somebody else sends commands", Event.FAULT, ALWAYS, lambda r, limits, robot: r.other_writer),
+    Check("motion service active again", Event.FAULT, ALWAYS, lambda r, limits, robot: bool(r.motion_service)),
+    Check("height out of range", Event.FAULT, RUNNING, _height_off, patience=0.04),
+    Check("outside the fence", Event.STOP, RUNNING, lambda r, limits, robot: not r.distance <= limits.fence),
+    Check("pose stream lost", Event.STOP, RUNNING, _silent),
+    Check("pose not believed", Event.STOP, RUNNING, _not_believed),
+    Check("policy too late", Event.STOP, RUNNING, lambda r, limits, robot: not r.policy_age <= limits.policy_age),
+    Check("battery low", Event.STOP, RISING, lambda r, limits, robot: not r.battery >= limits.battery, patience=0.5),
+    Check(
+        "battery charging or faulty",
+        Event.STOP,
+        RISING,
+        lambda r, limits, robot: r.battery_status in BATTERY_FAULTS,
+        patience=0.5,
+    ),
+    Check(
+        "motor too hot",
+        Event.STOP,
+        RISING,
+        lambda r, limits, robot: not r.motor_temperature <= limits.motor_temperature,
+        patience=0.5,
+    ),
+)
+
+SPEED_MEMORY = 0.1  # s over which a joint's speed is averaged
+LOSS_MEMORY = 1.0  # s over which lost packets are counted
+
+
+@dataclass
+class MotorTrend:
+    """Measures of the motors that take more than one low state."""
+
+    speed_limit: Floats
+    mean_speed: Floats = field(default_factory=lambda: np.zeros(12))  # share of the rated speed
+    lost_packets: float = 0.0  # by the worst motor, within about a second
+    _lost: Floats = field(default_factory=lambda: np.zeros(12))
+    _counts: Floats | None = None
+    _now: float = 0.0
+
+    def update(self, now: float, velocities: Floats, lost: Floats) -> None:
+        """Take a low state; `lost` (12,) are the motors' counters of lost packets."""
+        dt, self._now = min(max(now - self._now, 0.0), 0.05), now
+        share = np.abs(velocities) / self.speed_limit
+        self.mean_speed = self.mean_speed + min(dt / SPEED_MEMORY, 1.0) * (share - self.mean_speed)
+        new = np.zeros(12) if self._counts is None else np.maximum(lost - self._counts, 0.0)  # a counter may restart
+        self._counts = lost
+        self._lost = self._lost * np.exp(-dt / LOSS_MEMORY) + new
+        self.lost_packets = float(self._lost.max())
+
+
+def check_table() -> str:
+    """Return a Markdown table of all checks."""
+    rows = [["check", "in the states", "must last", "leads to"], ["---"] * 4]
+    for check in CHECKS:
+        states = "all" if check.states == ALWAYS else ", ".join(s.value for s in State if s in check.states)
+        rows.append([check.name, states, f"{check.patience * 1000:.0f} ms", check.leads_to.value])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -1,0 +1,167 @@
+"""The flight log: every command with what led to it, at the full rate of the stream, in a folder of .npz parts.
+
+The command stream writes rows into memory; a thread of its own writes full parts to disk. A log keeps the latest
+parts only, so it never fills a disk, and a process that is killed loses at most the part in memory.
+"""
+
+import json
+import queue
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROW = np.dtype(
+    [
+        ("time", "f8"),  # s, monotonic clock
+        ("late", "f4"),  # s by which this command was sent after its time
+        ("state", "i1"),  # index in `State`
+        ("state_age", "f4"),  # s since the robot's last new state
+        ("pose_age", "f4"),  # s since the last believed pose
+        ("tick", "u4"),  # of the robot's state
+        ("joint_angles", "f4", 12),
+        ("joint_velocities", "f4", 12),
+        ("torques", "f4", 12),
+        ("quaternion", "f4", 4),  # IMU
+        ("gyroscope", "f4", 3),
+        ("accelerometer", "f4", 3),
+        ("battery", "f4"),
+        ("temperature", "f4"),  # degrees Celsius, the hottest motor
+        ("base_position", "f4", 3),  # estimated; nan before the first pose
+        ("base_orientation", "f4", 4),
+        ("base_velocity", "f4", 3),  # base frame
+        ("odometry", "f4", 3),  # m, by the legs alone
+        ("pose_position", "f4", 3),  # as captured, the newest
+        ("pose_orientation", "f4", 4),
+        ("pose_count", "i4"),  # poses that came
+        ("pose_rejected", "i4"),  # poses that were not believed
+        ("policy_target", "f4", 12),  # what the policy asked for; nan when it is not heard
+        ("target", "f4", 12),  # what was sent
+        ("stiffness", "f4", 12),
+        ("damping", "f4", 12),
+    ]
+)
+PART = 1000  # rows: 2 s
+PARTS = 900  # kept: half an hour, some 450 MB
+EVENTS = 10_000  # kept, the first ones
+PENDING = 8  # full parts that may wait for a slow disk
+
+
+class FlightLog:
+    """Writes a log; `row` is for the command stream alone, `note` for any thread. Neither blocks nor raises."""
+
+    def __init__(self, folder: Path, about: dict[str, Any], parts: int = PARTS) -> None:
+        """Raise OSError when the folder cannot be made or already holds a log."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.glob("part-*.npz")):
+            raise FileExistsError(17, "holds a flight log already", str(folder))
+        (folder / "about.json").write_text(json.dumps(about, indent=2))
+        self.folder = folder
+        self.lost = 0  # rows that a slow or full disk cost
+        self._rows = np.zeros(PART, ROW)
+        self._filled = 0
+        self._events: queue.SimpleQueue[tuple[float, str]] = queue.SimpleQueue()
+        self._noted = 0
+        self._kept: deque[Path] = deque()
+        self._parts = parts
+        self._number = 0
+        self._full: queue.Queue[np.ndarray | None] = queue.Queue(PENDING)
+        self._thread = threading.Thread(target=self._write_all, name="flight log", daemon=True)
+        self._thread.start()
+
+    def row(self) -> np.void:
+        """The row to fill in next."""
+        if self._filled == PART:
+            self._hand_over()
+        self._filled += 1
+        return self._rows[self._filled - 1]
+
+    def note(self, now: float, text: str) -> None:
+        """Log an event; those beyond EVENTS are dropped."""
+        self._noted += 1
+        if self._noted <= EVENTS:
+            self._events.put((now, text))
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Write what is left, unless the disk takes longer than `seconds`."""
+        self._hand_over()
+        try:
+            self._full.put(None, timeout=seconds)
+        except queue.Full:
+            return
+        self._thread.join(seconds)
+
+    def _hand_over(self) -> None:
+        if self._filled:
+            try:
+                self._full.put_nowait(self._rows[: self._filled])
+            except queue.Full:
+                self.lost += self._filled
+            self._rows = np.zeros(PART, ROW)
+            self._filled = 0
+
+    def _write_all(self) -> None:
+        while (rows := self._full.get()) is not None:
+            try:
+                self._write(rows)
+                self._write_events()
+            except OSError:
+                self.lost += len(rows)
+
+    def _write(self, rows: np.ndarray) -> None:
+        path = self.folder / f"part-{self._number:05d}.npz"
+        self._number += 1
+        part = path.with_suffix(".part")
+        columns: dict[str, Any] = {name: rows[name] for name in ROW.names or ()}
+        with part.open("wb") as file:
+            np.savez(file, **columns)
+        part.replace(path)
+        self._kept.append(path)
+        while len(self._kept) > self._parts:
+            self._kept.popleft().unlink(missing_ok=True)
+
+    def _write_events(self) -> None:
+        with (self.folder / "events.jsonl").open("a") as file:
+            while not self._events.empty():
+                at, text = self._events.get()
+                file.write(json.dumps({"time": at, "event": text}) + "\n")
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A log that was read back."""
+
+    rows: np.ndarray  # (T,) of ROW
+    events: list[tuple[float, str]]
+    about: dict[str, Any]
+
+    @property
+    def time(self) -> np.ndarray:
+        """(T,) s from the first row."""
+        return self.rows["time"] - self.rows["time"][0]
+
+
+def read_log(folder: Path) -> Flight:
+    """Raise ValueError for a folder without a log, or with one of another version."""
+    parts = sorted(folder.glob("part-*.npz"))
+    if not parts:
+        raise ValueError(f"{folder}: no flight log (part-*.npz)")
+    rows = []
+    for path in parts:
+        with np.load(path, allow_pickle=False) as file:
+            if set(file.files) != set(ROW.names or ()):
+                raise ValueError(f"{path}: written by another version of this program")
+            part = np.zeros(len(file["time"]), ROW)
+            for name in file.files:
+                part[name] = file[name]
+            rows.append(part)
+    lines = _text(folder / "events.jsonl").splitlines()
+    events = [(float(event["time"]), str(event["event"])) for event in map(json.loads, lines)]
+    return Flight(np.concatenate(rows), events, json.loads(_text(folder / "about.json") or "{}"))
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""

@@ -1,0 +1,225 @@
+"""What can go wrong, and what must come of it: the rows of the self-test."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from keystride.deploy.unitree.codec import BATTERY_DISCHARGING
+
+AT = 0.8  # s after the script's start, while the robot walks
+
+PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`
+
+GOES_ON = "goes on, plays the script to its end"
+COMES_DOWN = "stops, stands, lies down, damping"
+DAMPS = "damping at once"
+REFUSES = "refused, no motor moves"
+
+
+@dataclass(frozen=True)
+class Disturb:
+    """Given to the simulated robot, as `sim.disturbances` has it."""
+
+    name: str
+    value: Any = True
+    seconds: float = 1e9
+
+
+@dataclass(frozen=True)
+class Act:
+    """Done to the deploying process or its terminal: see `processes.DeployProcess`."""
+
+    kind: str
+    what: str = ""
+
+
+LYING = ("--posture", "lying", "--no-sport")
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    expected: str  # in words, for the table
+    exit_code: int
+    reason: str = ""
+    does: Disturb | Act | None = None  # at AT
+    before: Disturb | None = None  # from the beginning
+    robot: tuple[str, ...] = LYING
+    deploy: tuple[str, ...] = ()
+    policy: str | None = None  # instead of the one under test
+    output: str = "terminal"  # or pipe
+    confirmed: bool = True  # otherwise the checklist is answered with n
+    impossible: bool = False  # a script that no Go2 can play
+    soft_within: float | None = None  # s after AT until no command holds a joint
+    upright: bool = True  # until it lies down
+    never_stiff: bool = False
+    still_commanded: bool | None = None  # whether commands come until the end
+    back_to_normal: bool = False  # the robot's own motion service holds the motors at the end
+
+    @property
+    def controlled(self) -> bool:
+        """Whether it has to stand and lie down on its own legs."""
+        return self.expected == COMES_DOWN
+
+
+def _damps(name: str, does: Disturb | Act, reason: str = "emergency stop", **fields: Any) -> Case:
+    return Case(name, DAMPS, STOPPED, reason, does, **{"soft_within": 0.3, **fields})
+
+
+def _comes_down(name: str, does: Disturb | Act | None, reason: str, **fields: Any) -> Case:
+    return Case(name, COMES_DOWN, STOPPED, reason, does, **fields)
+
+
+CALM = Case("nothing wrong", GOES_ON, PLAYED)
+
+PROCESS: tuple[Case, ...] = (
+    _damps("emergency key", Act("key", " ")),
+    _damps("Ctrl-C", Act("key", "\x03")),
+    _damps("Ctrl-Z", Act("key", "\x1a")),
+    _damps("Ctrl-S, then the emergency key", Act("keys", "\x13 ")),
+    _damps("terminal frozen, then the emergency key", Act("freeze and key", " ")),
+    _damps("terminal closed", Act("hang up")),
+    _damps("SIGINT", Act("signal", "SIGINT")),
+    _damps("SIGTERM", Act("signal", "SIGTERM")),
+    _comes_down("s key", Act("key", "s"), "stopped by the operator"),
+    Case("reader of the output gone", GOES_ON, PLAYED, does=Act("close output"), output="pipe"),
+    Case(
+        "process killed with -9",
+        "its guard brakes the robot",
+        KILLED,
+        does=Act("kill"),
+        soft_within=0.3,
+        still_commanded=True,
+    ),
+    Case(
+        "process stopped for 1 s (SIGSTOP, debugger, swap)",
+        "its guard brakes the robot, damping when it comes back",
+        STOPPED,
+        does=Act("stop", "1.0"),
+        soft_within=0.3,
+    ),
+    Case(
+        "policy holds up the whole process",
+        "its guard brakes the robot, damping when it comes back",
+        STOPPED,
+        policy="STUB-HOG",
+        upright=False,
+    ),
+    _damps("guard killed with -9", Act("kill guard")),
+    _damps("guard stopped (SIGSTOP)", Act("stop guard"), soft_within=2.0),
+    Case(
+        "process and guard killed with -9, robot brakes by itself",
+        "the robot's own motor board brakes",
+        KILLED,
+        does=Act("kill both"),
+        robot=(*LYING, "--brake-after", "0.1"),
+        still_commanded=False,
+    ),
+    Case(
+        "process and guard killed with -9, guard on the robot's computer",
+        "the other guard brakes the robot",
+        KILLED,
+        does=Act("kill both"),
+        deploy=("--guard", "SECOND"),
+        soft_within=0.3,
+        still_commanded=True,
+    ),
+)
+
+BEFORE: tuple[Case, ...] = (
+    Case("script with impossible timing", REFUSES, REFUSED, "than a Go2 does", impossible=True, never_stiff=True),
+    Case("checklist answered with no", REFUSES, REFUSED, "not confirmed", confirmed=False, never_stiff=True),
+    Case("policy without the right output", REFUSES, REFUSED, "cannot be run", policy="STUB-SHAPE", never_stiff=True),
+    Case(
+        "simulated poses for a real robot",
+        REFUSES,
+        REFUSED,
+        "--pose sim",
+        deploy=("--interface", "eth0", "--policy", "go2-position", "--pose", "sim"),
+        never_stiff=True,
+    ),
+    Case(
+        "low states without a checksum",
+        REFUSES,
+        REFUSED,
+        "checksum",
+        before=Disturb("states_unsealed"),
+        never_stiff=True,
+    ),
+    Case(
+        "robot upside down at the start",
+        "refused, damping, no motor moves",
+        STOPPED,
+        "tilted too far",
+        robot=("--posture", "upside-down", "--no-sport"),
+        upright=False,
+        never_stiff=True,
+    ),
+    Case(
+        "another program sends commands at the start",
+        "refused, damping, no motor moves",
+        STOPPED,
+        "somebody else sends commands",
+        before=Disturb("other_writer"),
+        never_stiff=True,
+    ),
+)
+
+STATES: tuple[Case, ...] = (
+    _damps("low state lost", Disturb("states_off"), "low state lost"),
+    _damps("low state frozen", Disturb("states_frozen"), "low state lost"),
+    _damps("IMU frozen", Disturb("imu_frozen"), "IMU frozen"),
+    _damps("joint measured out of its range", Disturb("joint_offset", 3.0), "joint out of range"),
+    _damps("motor with too much torque", Disturb("overtorque", 1), "torque too high"),
+    _damps("joint stalled", Disturb("stalled", 2), "joint stalled", soft_within=1.0),
+    _damps("motor reports mode 0", Disturb("motor_off", 4), "motor off", soft_within=0.8),
+    _damps("motor loses 200 packets per second", Disturb("motor_lost", 200.0), "motor loses packets", soft_within=0.5),
+    _damps("another program sends commands", Disturb("other_writer"), "somebody else sends commands", upright=False),
+    _damps(
+        "motion service takes the motors again",
+        Disturb("motion_service", "normal"),
+        "motion service active again",
+        soft_within=3.0,
+        back_to_normal=True,
+    ),
+    _damps("remote's B button", Disturb("button", "B", 0.2)),
+    _comes_down("battery at 5%", Disturb("battery", 5.0), "battery low"),
+    _comes_down("battery alarm", Disturb("battery_status", BATTERY_DISCHARGING + 3), "battery charging or faulty"),
+    _comes_down("motor at 100 degrees", Disturb("motor_temperature", 100.0), "motor too hot"),
+    _comes_down("policy slower than its step", None, "policy too late", policy="STUB-SLOW"),
+    _damps("policy runs away", Act("wait"), "joint too fast", policy="STUB-RUNAWAY", soft_within=1.0, upright=False),
+    Case("fence of 0.3 m", COMES_DOWN, STOPPED, "outside the fence", deploy=("--fence", "0.3")),
+)
+
+POSES: tuple[Case, ...] = (
+    Case("pose stream lost for 0.1 s", GOES_ON, PLAYED, does=Disturb("pose_off", True, 0.1)),
+    _comes_down("pose stream lost for 0.5 s", Disturb("pose_off", True, 0.5), "pose stream lost"),
+    _comes_down("pose stream lost for good", Disturb("pose_off"), "pose stream lost"),
+    Case("NaN in the pose for 0.1 s", "not believed, goes on", PLAYED, does=Disturb("pose_nan", True, 0.1)),
+    _comes_down("NaN in the pose for good", Disturb("pose_nan"), "pose not believed"),
+    Case("pose jumps by 1 m for 0.1 s", "not believed, goes on", PLAYED, does=Disturb("pose_shift", 1.0, 0.1)),
+    _comes_down("pose jumps by 1 m for good", Disturb("pose_shift", 1.0), "pose not believed"),
+    _comes_down("pose frozen", Disturb("pose_frozen"), "pose not believed"),
+    _comes_down("pose frozen, with noise and new numbers", Disturb("pose_stuck"), "pose not believed"),
+    _comes_down("heading flipped by 180 degrees", Disturb("pose_turn", 180.0), "pose not believed"),
+    _comes_down("heading drifts by 40 degrees per second", Disturb("pose_spin", 40.0), "pose not believed"),
+    _comes_down("pose drifts by 0.5 m/s", Disturb("pose_drift", 0.5), "pose not believed"),
+    _comes_down("pose tilted by 20 degrees", Disturb("pose_tilt", 20.0), "pose not believed"),
+    _comes_down("poses 0.15 s late", Disturb("pose_late", 0.15), "pose not believed"),
+)
+
+NETWORK: tuple[Case, ...] = (
+    Case("nothing wrong, sport service active", "lays the robot down, releases it, plays the script", PLAYED, robot=()),
+    Case(
+        "sport service active, selected again at the end",
+        "plays the script, gives the motors back",
+        PLAYED,
+        robot=(),
+        deploy=("--restore",),
+        back_to_normal=True,
+    ),
+    Case("leg odometry instead of motion capture", GOES_ON, PLAYED, deploy=("--pose", "odometry")),
+    Case("20% of all packets lost", GOES_ON, PLAYED, robot=(*LYING, "--loss", "0.2")),
+    Case("latency spike of 50 ms", GOES_ON, PLAYED, does=Disturb("delay", 0.05, 0.1)),
+)
+
+CASES: tuple[Case, ...] = (*NETWORK, *PROCESS, *BEFORE, *STATES, *POSES)

@@ -1,0 +1,301 @@
+"""The self-test's processes: the simulated robot, and the deployment at a terminal of its own, as a person starts them."""
+
+import contextlib
+import json
+import os
+import re
+import select
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from keystride.deploy.clock import Latest
+from keystride.deploy.guard import local_guard
+from keystride.deploy.selftest.faults import AT, Act, Case, Disturb
+
+PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
+TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
+ROBOT_UP = "simulated Go2"
+RUNNING = "ready -> running"
+QUESTION = "Confirm"
+START = 60.0  # s that a process may take to get going on a busy machine
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Output:
+    """Lines that come out of a file descriptor, read on a thread; `marks` tell when a line began with a given text."""
+
+    def __init__(self, descriptor: int, *marks: str) -> None:
+        self.lines: list[str] = []
+        self.marks: dict[str, Latest[bool]] = {mark: Latest() for mark in marks}
+        self._descriptor = descriptor
+        self._given_up = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        text = ""
+        with contextlib.suppress(OSError):  # a terminal whose other side has closed
+            while not self._given_up.is_set():
+                if not select.select([self._descriptor], [], [], 0.02)[0]:
+                    continue
+                data = os.read(self._descriptor, 4096)
+                if not data:
+                    return
+                *lines, text = (text + data.decode(errors="replace")).replace("\r", "").split("\n")
+                for line in [*lines, text] if text.startswith(QUESTION) else lines:
+                    for mark, when in self.marks.items():
+                        if line.startswith(mark) and when.value is None:
+                            when.put(True)
+                self.lines += lines
+
+    def join(self) -> None:
+        """Wait for what is left."""
+        self._thread.join(timeout=2.0)
+
+    def close(self) -> None:
+        """Stop reading, so that the descriptor can be closed: it stays open while somebody reads from it."""
+        self._given_up.set()
+        self._thread.join()
+
+
+class RobotProcess:
+    def __init__(self, options: tuple[str, ...], domain: int, port: int, record: Path) -> None:
+        words = ["sim", "--control", "--domain", str(domain), "--pose-port", str(port), "--record", str(record)]
+        self.process = subprocess.Popen(
+            [*PROGRAM, *words, *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.output = Output(self.process.stdout.fileno(), ROBOT_UP)
+
+    def disturb(self, disturbance: Disturb) -> None:
+        assert self.process.stdin is not None
+        message = asdict(disturbance)
+        line = json.dumps({"disturb": message.pop("name"), **message}) + "\n"
+        self.process.stdin.write(line.encode())
+        self.process.stdin.flush()
+
+    def close(self) -> None:
+        """End it; it then writes what it recorded."""
+        self.output.marks[ROBOT_UP].wait(START)
+        time.sleep(0.3)
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        _ended(self.process, 30.0)
+        self.output.join()
+
+
+class DeployProcess:
+    """`keystride deploy go2` with a controlling terminal. What can be done to it: `ACTS`."""
+
+    def __init__(self, words: list[str], output: str) -> None:
+        self._terminal, inside = os.openpty()
+        self._inside = os.ttyname(inside)
+        read, write = os.pipe() if output == "pipe" else (self._terminal, inside)
+        self._read = read
+
+        command = [sys.executable, "-c", TAKE_TERMINAL, *PROGRAM, "go2", *words]
+        self.process = subprocess.Popen(command, stdin=inside, stdout=write, stderr=write, start_new_session=True)
+        for descriptor in {inside, write}:
+            os.close(descriptor)
+        self.output = Output(read, RUNNING, QUESTION)
+
+    def reaches(self, mark: str) -> bool:
+        """Wait until it has printed a mark; False when it ends without."""
+        until = time.monotonic() + START
+        while time.monotonic() < until and self.process.poll() is None:
+            if self.output.marks[mark].wait(0.02):
+                return True
+        return False
+
+    def act(self, act: Act) -> None:
+        ACTS[act.kind](self, act.what)
+
+    def key(self, what: str) -> None:
+        os.write(self._terminal, what.encode())
+
+    def keys(self, what: str) -> None:
+        for key in what:
+            with contextlib.suppress(OSError):
+                self.key(key)
+            time.sleep(0.1)
+
+    def freeze_and_key(self, what: str) -> None:
+        """Stop the terminal's output, as a full or hung terminal would, and press a key."""
+        terminal = os.open(self._inside, os.O_RDWR | os.O_NOCTTY)
+        termios.tcflow(terminal, termios.TCOOFF)
+        os.close(terminal)
+        self.key(what)
+
+    def hang_up(self, what: str) -> None:
+        self.output.close()
+        os.close(self._terminal)
+        self._terminal = self._read = -1
+
+    def close_output(self, what: str) -> None:
+        self.output.close()
+        os.close(self._read)
+        self._read = -1
+
+    def signal(self, what: str) -> None:
+        self.process.send_signal(signal.Signals[what])
+
+    def stop(self, what: str) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(float(what))
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self, what: str) -> None:
+        self.process.kill()
+
+    def kill_guard(self, what: str) -> None:
+        os.kill(self._guard(), signal.SIGKILL)
+
+    def kill_both(self, what: str) -> None:
+        self.kill_guard(what)
+        self.kill(what)
+
+    def stop_guard(self, what: str) -> None:
+        os.kill(self._guard(), signal.SIGSTOP)
+
+    def _guard(self) -> int:
+        """Process id of its own guard, the first that it names."""
+        found = re.search(r"guard stands by as process (\d+)", "\n".join(self.output.lines))
+        if found is None:
+            raise RuntimeError("the deployment did not name its guard")
+        return int(found[1])
+
+    def close(self) -> int | None:
+        """Return its exit code; None when it did not end and had to be killed."""
+        code = _ended(self.process, START)
+        self.output.join()
+        self.output.close()
+        for descriptor in {self._terminal, self._read} - {-1}:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        return code
+
+
+ACTS: dict[str, Callable[[DeployProcess, str], None]] = {
+    "key": DeployProcess.key,
+    "keys": DeployProcess.keys,
+    "freeze and key": DeployProcess.freeze_and_key,
+    "hang up": DeployProcess.hang_up,
+    "close output": DeployProcess.close_output,
+    "signal": DeployProcess.signal,
+    "stop": DeployProcess.stop,
+    "kill": DeployProcess.kill,
+    "kill guard": DeployProcess.kill_guard,
+    "kill both": DeployProcess.kill_both,
+    "stop guard": DeployProcess.stop_guard,
+    "wait": lambda process, what: None,
+}
+
+
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> int | None:
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A case as it was run."""
+
+    lines: list[str]  # that the deployment printed
+    report: dict[str, Any]  # that it wrote; empty when it did not
+    exit_code: int | None  # None when it did not end
+    started: float | None  # when it began to play
+    caused: float | None  # when the fault was caused
+    late: float  # s by which one of the processes was late, at worst
+
+    @property
+    def last(self) -> str:
+        return next((line for line in reversed(self.lines) if line), "nothing was printed")
+
+    @property
+    def reason(self) -> str:
+        return str(self.report.get("reason", self.last))
+
+
+def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, report: Path) -> list[str]:
+    """Return the options of `keystride deploy go2` for a case; its own options replace the usual ones."""
+    options = {
+        "--policy": policy,
+        "--script": str(script),
+        "--interface": "lo",
+        "--domain": str(domain),
+        "--pose": f"udp://127.0.0.1:{port}",
+        "--start-after": "0.6",
+        "--settle": "0.4",
+        "--report": str(report),
+    }
+    flags = ["--confirmed"] if case.confirmed else []
+    words = list(case.deploy)
+    while words:
+        name = words.pop(0)
+        if words and not words[0].startswith("--"):
+            options[name] = words.pop(0)
+        else:
+            flags.append(name)
+    if options.get("--guard") == "SECOND":
+        options["--guard"] = shlex.join(local_guard("lo", domain))
+    return [*(word for option in options.items() for word in option), *flags]
+
+
+def play(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
+    """Run a case; the robot's record and the deployment's report go to the folder."""
+    port, report = free_port(), folder / "report.json"
+    robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
+    if case.before is not None:
+        robot.disturb(case.before)
+    deploy = DeployProcess(deploy_words(case, policy, script, domain, port, report), case.output)
+    if not case.confirmed and deploy.reaches(QUESTION):
+        deploy.key("n\n")
+    running = deploy.output.marks[RUNNING]
+    caused: float | None = None
+    if case.does is not None and deploy.reaches(RUNNING):
+        time.sleep(max(AT - running.age(), 0.0))
+        caused = time.monotonic()
+        if isinstance(case.does, Disturb):
+            robot.disturb(case.does)
+        else:
+            deploy.act(case.does)
+    code = deploy.close()
+    if not report.exists() and caused is not None:
+        time.sleep(1.0)  # a guard still has to brake
+    robot.close()
+    started = time.monotonic() - running.age() if running.value else None
+    lines = [*deploy.output.lines, *robot.output.lines]
+    content = json.loads(report.read_text()) if report.exists() else {}
+    late = max(lateness(lines), float(content.get("stream", {}).get("worst", 0.0)))
+    return Run(deploy.output.lines, content, code, started, caused, late)
+
+
+def lateness(lines: list[str]) -> float:
+    """Return the largest lateness that the processes admit to, s."""
+    found = re.findall(r"the latest(?: step)? by ([0-9.]+) ms", "\n".join(lines))
+    return max((float(ms) / 1000.0 for ms in found), default=0.0)

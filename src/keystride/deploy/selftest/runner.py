@@ -1,0 +1,218 @@
+"""Run every fault against the simulated robot, judge by what really happened there, print the table."""
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.preflight import open_player
+from keystride.deploy.selftest.faults import CALM, CASES, PLAYED, Case
+from keystride.deploy.selftest.processes import Run, play
+from keystride.deploy.sim.rehearsal import rehearse
+from keystride.deploy.unitree.codec import LOOPBACK
+from keystride.files import write_atomically
+from keystride.keyframes.files import save_script
+from keystride.keyframes.resolve import script_goals
+from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+
+WALK = Script(
+    keyframes=(
+        Keyframe(time=1.2, position=(0.36, 0.0)),
+        Keyframe(time=2.0, position=(0.6, 0.0)),
+    )
+)
+IMPOSSIBLE = Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),))
+MARGIN = 0.15  # m that a keyframe may be missed by, beyond what it is missed by in one process without a fault
+UPRIGHT = 0.5  # cosine of the trunk's tilt
+DESCENT = 1.8  # s that standing and lying down takes at least
+KEPT_WAITING = 0.03  # s by which a process was late; the watchdogs wait for 0.1 s in all
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Result:
+    name: str
+    expected: str
+    happened: str
+    wrong: tuple[str, ...]  # what came out otherwise
+
+    @property
+    def passed(self) -> bool:
+        return not self.wrong
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the simulated robot recorded."""
+
+    time: Floats  # (T,) s
+    position: Floats  # (T, 3)
+    orientation: Floats  # (T, 4)
+    stiffness: Floats  # (T,) largest of the joints, N m/rad
+    heard_stiffness: Floats  # (T,) the same, as last commanded
+    commanded: np.ndarray  # (T,) bool: commands came
+    motion_service: np.ndarray  # (T,) bool: the robot's own held the motors
+
+    @classmethod
+    def read(cls, path: Path) -> "Truth":
+        with np.load(path, allow_pickle=False) as file:
+            qpos, stiffness, heard = file["qpos"], file["stiffness"], file["heard_stiffness"]
+            return cls(
+                file["time"],
+                qpos[:, :3],
+                qpos[:, 3:7],
+                stiffness.max(axis=1),
+                heard.max(axis=1),
+                file["commanded"],
+                file["motion_service"],
+            )
+
+    def at(self, moment: float) -> int:
+        return int(np.abs(self.time - moment).argmin())
+
+    def soft_after(self, moment: float) -> float:
+        """Return the seconds from a moment until no joint is held any more; the robot's own motion service is free to."""
+        held = self.time[(np.where(self.motion_service, self.heard_stiffness, self.stiffness)) > 0.0]
+        return max(float(held[-1]) - moment, 0.0) if len(held) else 0.0
+
+    def misses(self, script: Script, started: float) -> Floats:
+        """(K,) m between the robot and each keyframe at its time, over the ground."""
+        start = self.at(started)
+        yaw = np.atleast_1d(geometry.yaw_of(self.orientation[start]))
+        goals = script_goals(script, self.position[start][None], yaw)
+        rows = [self.at(started + keyframe.time) for keyframe in script.keyframes]
+        return np.linalg.norm((goals.position[0] - self.position[rows])[:, :2], axis=-1)
+
+
+def run_case(case: Case, policy: str, domain: int) -> Result:
+    """Run a row. A run that went wrong while the machine kept a process waiting does not count and is repeated."""
+    result, late = _attempt(case, policy, domain)
+    for _ in range(ATTEMPTS - 1):
+        if result.passed or late < KEPT_WAITING:
+            return result
+        result, late = _attempt(case, policy, domain)
+    return result
+
+
+def _attempt(case: Case, policy: str, domain: int) -> tuple[Result, float]:
+    script = IMPOSSIBLE if case.impossible else WALK
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "script.yaml"
+        save_script(script, path)
+        run = play(case, case.policy or policy, path, domain, Path(folder))
+        truth = Truth.read(Path(folder) / "record.npz")
+    wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
+    if case.exit_code == PLAYED and run.started is not None:
+        wrong += _wrong_place(truth.misses(WALK, run.started).max(), calm_miss(policy) + MARGIN)
+    if wrong and run.late >= KEPT_WAITING:
+        wrong.append(f"the machine kept a process waiting for {1000 * run.late:.0f} ms")
+    return Result(case.name, case.expected, _happened(case, run, truth), tuple(wrong)), run.late
+
+
+def run_script(script: Path, policy: str, folder: Path, domain: int) -> tuple[Truth, float]:
+    """Play a script over the network, without a fault: what the simulated robot did, and when it began."""
+    run = play(CALM, policy, script, domain, folder)
+    if run.exit_code != PLAYED or run.started is None:
+        raise RuntimeError("\n".join(run.lines))
+    return Truth.read(folder / "record.npz"), run.started
+
+
+def _wrong_end(case: Case, run: Run) -> Iterator[str]:
+    if run.exit_code != case.exit_code:
+        yield f"exit code {run.exit_code}, not {case.exit_code}: {' / '.join(run.lines[-3:])}"
+    if case.reason and case.reason not in run.reason:
+        yield f"the reason is not {case.reason}: {run.reason}"
+
+
+def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
+    if truth.heard_stiffness[-1] > 0.0 and case.still_commanded is not False:
+        yield "the last command holds a joint"
+    if truth.stiffness[-1] > 0.0 and not case.back_to_normal:
+        yield "a joint is held at the end"
+    if case.never_stiff and (truth.heard_stiffness > 0.0).any():
+        yield "a motor moved"
+    up = -geometry.projected_gravity(truth.orientation)[:, 2]
+    if case.upright and up.min() < UPRIGHT:
+        yield "the robot fell over"
+    if case.soft_within is not None and (run.caused is None or truth.soft_after(run.caused) > case.soft_within):
+        yield f"joints were held for longer than {case.soft_within} s"
+    if case.controlled and run.caused is not None and truth.soft_after(run.caused) < DESCENT:
+        yield "it was dropped, not laid down"
+    if case.still_commanded is not None and truth.commanded[-1] != case.still_commanded:
+        yield "no commands came" if case.still_commanded else "commands still came"
+    if case.back_to_normal and not truth.motion_service[-1]:
+        yield "the robot's own motion service does not hold the motors"
+
+
+def _wrong_place(missed: float, allowed: float) -> Iterator[str]:
+    if missed > allowed:
+        yield f"a keyframe was missed by {missed:.2f} m, not {allowed:.2f} m at most"
+
+
+@cache
+def calm_miss(policy: str) -> float:
+    """What a policy misses the walk's keyframes by at most in one process, m."""
+    return float(max(arrival_distances(policy, WALK)))
+
+
+def arrival_distances(policy: str, script: Script) -> list[float]:
+    """m over the ground at each keyframe, in one process and without a fault."""
+    rehearsal = rehearse(GO2, open_player(policy, GO2, LOOPBACK[0]), script)
+    rehearsal.play(script.keyframes[-1].time + 20.0)
+    return [float(np.linalg.norm(arrival.error[:2])) for arrival in rehearsal.deployment.arrivals]
+
+
+def _happened(case: Case, run: Run, truth: Truth) -> str:
+    if case.exit_code == PLAYED and run.started is not None:
+        return f"played; keyframes missed by at most {truth.misses(WALK, run.started).max():.3f} m"
+    if run.caused is None:
+        return re.sub(r"error: \S+?: ", "error: ", run.reason)  # without the name of a temporary file
+    words = f"no joint held after {truth.soft_after(run.caused):.2f} s, trunk at {truth.position[-1, 2]:.2f} m"
+    return f"{run.reason}; {words}" if case.reason else words
+
+
+def run_cases(policy: str, only: str, jobs: int, report: Path | None, *, markdown: bool) -> int:
+    """Prints the table; 1 when something came out otherwise than expected."""
+    cases = [case for case in CASES if only in case.name]
+    calm_miss(policy)  # before the clock matters
+    domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(cases))]
+    with ThreadPoolExecutor(jobs) as pool:
+        results = []
+        for result in pool.map(run_case, cases, [policy] * len(cases), domains):
+            results.append(result)
+            if not markdown:
+                print(f"{'ok' if result.passed else 'WRONG':5s}  {result.name}", flush=True)
+    print(markdown_table(results) if markdown else "")
+    if not markdown:
+        print_table(results)
+    if report is not None:
+        write_atomically(report, json.dumps([asdict(result) for result in results], indent=2))
+    return int(not all(result.passed for result in results))
+
+
+def markdown_table(results: list[Result]) -> str:
+    rows = [["fault", "expected", "what happened", ""], ["---"] * 4]
+    rows += [[r.name, r.expected, r.happened, "ok" if r.passed else "; ".join(r.wrong)] for r in results]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def print_table(results: list[Result]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("fault", "expected", "what happened", ""):
+        table.add_column(heading)
+    for r in results:
+        table.add_row(r.name, r.expected, r.happened, "ok" if r.passed else "; ".join(r.wrong))
+    Console().print(table)

@@ -1,0 +1,119 @@
+"""Faults that the simulated robot can be given while it runs: what its states, its poses and its network then do."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.pose.source import Pose
+from keystride.deploy.unitree.codec import BATTERY_DISCHARGING, BUTTON_BYTES, BUTTONS, encode_buttons
+from keystride.deploy.unitree.wire_format import Record
+
+# What can be disturbed, and its value when nothing is. Motors are counted as on the robot's board.
+DISTURBANCES: dict[str, Any] = {
+    "loss": 0.0,  # share of messages lost, each way
+    "delay": 0.0,  # s added to every message
+    "states_off": False,
+    "states_frozen": False,  # the last state again and again
+    "imu_frozen": False,  # its IMU alone
+    "states_unsealed": False,  # checksum 0
+    "pose_off": False,
+    "pose_nan": False,
+    "pose_shift": 0.0,  # m along x
+    "pose_drift": 0.0,  # m/s along x
+    "pose_turn": 0.0,  # degrees of heading
+    "pose_spin": 0.0,  # degrees of heading per second
+    "pose_tilt": 0.0,  # degrees of roll
+    "pose_frozen": False,  # the last pose, with its number and time
+    "pose_stuck": False,  # the last pose, with new numbers and times and noise of 0.1 mm
+    "pose_late": 0.0,  # s by which poses arrive later than their time says
+    "battery": 90.0,  # percent
+    "battery_status": BATTERY_DISCHARGING,
+    "motor_temperature": 40.0,  # degrees Celsius
+    "motor_off": None,  # number of a motor that reports mode 0
+    "motor_lost": 0.0,  # packets lost per second by motor 0
+    "joint_offset": 0.0,  # rad added to what motor 2 reports
+    "stalled": None,  # number of a motor that reports full torque and no speed
+    "overtorque": None,  # number of a motor that reports 1.6 times its torque
+    "button": None,  # name of a button on the remote
+    "other_writer": False,  # somebody else sends low commands
+    "motion_service": None,  # name of the motion service that takes the motors again
+}
+
+
+@dataclass
+class Disturbances:
+    active: dict[str, tuple[Any, float, float]] = field(default_factory=dict)  # name: value, from when, until when
+    _state: Record | None = None
+    _pose: Pose | None = None
+    _lost: float = 0.0
+    _before: float | None = None
+
+    def set(self, name: str, value: Any, seconds: float, now: float) -> None:
+        """Raise ValueError for an unknown name or button."""
+        if name not in DISTURBANCES:
+            raise ValueError(f"unknown disturbance {name!r}: expected one of {', '.join(DISTURBANCES)}")
+        if name == "button" and value not in BUTTONS:
+            raise ValueError(f"unknown button {value!r}: expected one of {', '.join(BUTTONS)}")
+        self.active[name] = (value, now, now + seconds)
+
+    def get(self, name: str, now: float) -> Any:
+        value, _, until = self.active.get(name, (None, 0.0, -np.inf))
+        return value if now < until else DISTURBANCES[name]
+
+    def since(self, name: str, now: float) -> float:
+        """Seconds for which it has lasted; 0 when it does not."""
+        _, begun, until = self.active.get(name, (None, now, -np.inf))
+        return now - begun if now < until else 0.0
+
+    def disturb_state(self, record: Record, now: float) -> Record:
+        """Return what the robot reports instead of this state; not sealed."""
+        if not self.active:
+            self._state, self._before = record.copy(), now
+            return record
+        if self.get("states_frozen", now) and self._state is not None:
+            return self._state.copy()
+        if self.get("imu_frozen", now) and self._state is not None:
+            record["imu_state"] = self._state["imu_state"]
+        motors = record["motor_state"]
+        motors["temperature"] = int(self.get("motor_temperature", now))
+        record["bms_state"]["soc"] = int(self.get("battery", now))
+        record["bms_state"]["status"] = self.get("battery_status", now)
+        motors["q"][2] += self.get("joint_offset", now)
+        off, stalled, over = (self.get(name, now) for name in ("motor_off", "stalled", "overtorque"))
+        if off is not None:
+            motors["mode"][off] = 0
+        if stalled is not None:
+            motors["tau_est"][stalled], motors["dq"][stalled] = 45.0, 0.0
+        if over is not None:
+            motors["tau_est"][over] = 1.6 * 45.0
+        dt = 0.0 if self._before is None else now - self._before
+        self._before = now
+        self._lost += dt * self.get("motor_lost", now)
+        motors["lost"][0] = int(self._lost)
+        button = self.get("button", now)
+        buttons = frozenset() if button is None else frozenset({button})
+        record["wireless_remote"][BUTTON_BYTES] = list(encode_buttons(buttons))
+        self._state = record.copy()
+        return record
+
+    def disturb_pose(self, pose: Pose, now: float, random: np.random.Generator) -> Pose | None:
+        """Return what the motion capture reports instead of this pose; None for nothing."""
+        if not self.active:
+            self._pose = pose
+            return pose
+        if self.get("pose_off", now):
+            return None
+        if self._pose is not None and self.get("pose_frozen", now):
+            return self._pose
+        if self._pose is not None and self.get("pose_stuck", now):
+            noise = 0.0001 * random.standard_normal(3)
+            return Pose(self._pose.position + noise, self._pose.orientation, pose.time, pose.sequence)
+        along = self.get("pose_shift", now) + self.get("pose_drift", now) * self.since("pose_drift", now)
+        turn = self.get("pose_turn", now) + self.get("pose_spin", now) * self.since("pose_spin", now)
+        orientation = geometry.multiply(geometry.from_yaw(np.asarray(np.radians(turn))), pose.orientation)
+        roll = np.array([np.radians(self.get("pose_tilt", now)), 0.0, 0.0])
+        orientation = geometry.multiply(orientation, geometry.from_rotation_vector(roll))
+        self._pose = Pose(pose.position + np.array([along, 0.0, 0.0]), orientation, pose.time, pose.sequence)
+        return self._pose

@@ -1,0 +1,174 @@
+"""A Go2 in MuJoCo as its motor board sees it: commands with gains in, sensor readings out, 1000 steps a second.
+
+The motors' PD law runs on every physics step, with their torque limits. When commands stop, the motors go on obeying the
+last one, as the worst robot would; `brake_after` gives it a motor board that brakes by itself.
+"""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.pose.estimator import BaseState
+from keystride.deploy.safety import BRAKE, FOLDED_LEG, MotorCommand
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import standing_height
+from keystride.robot.model import DAMPING, STIFFNESS, load_spec
+
+STEP = 0.001  # s
+SILENCE = 0.1  # s without a command, and commands count as having stopped
+
+POSTURES = ("lying", "standing", "upside-down")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations of what the sensors add."""
+
+    joint_angle: float = 0.001  # rad
+    joint_velocity: float = 0.05  # rad/s
+    gyroscope: float = 0.01  # rad/s
+    accelerometer: float = 0.1  # m/s2
+    tilt: float = 0.003  # rad, of the IMU's own orientation
+    pose_position: float = 0.0005  # m
+    pose_angle: float = 0.002  # rad
+
+
+SILENT = Noise(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+FAINT = Noise(0.0, 0.0, 1e-4, 1e-3, 0.0, 1e-6, 1e-6)  # no sensor repeats itself to the last bit
+
+
+@dataclass(frozen=True)
+class Sensed:
+    """One reading of the robot's own sensors, in the robot's joint order."""
+
+    joint_angles: Floats
+    joint_velocities: Floats
+    torques: Floats
+    quaternion: Floats  # IMU: w x y z
+    gyroscope: Floats  # base frame
+    accelerometer: Floats  # base frame, gravity included; the mean since the last reading
+    feet: Floats  # (4,) N on each foot, in the robot's leg order
+
+
+class SimulatedGo2:
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        posture: str = "lying",
+        noise: Noise = SILENT,
+        brake_after: float | None = None,  # s without a command; None for a robot that keeps the last one
+        seed: int = 0,
+    ) -> None:
+        self.robot = robot
+        self.brake_after = brake_after
+        self.noise = noise
+        self.random = np.random.default_rng(seed)
+        self.model = _model(robot)
+        self.data = mujoco.MjData(self.model)
+        self.command: MotorCommand | None = None
+        self.steps = 0
+        self._command_at = -np.inf
+        self._felt: list[Floats] = []
+        self._accelerometer = self.model.sensor("accelerometer").adr[0]
+        self._touch = np.array([self.model.sensor(f"{leg}_touch").adr[0] for leg in robot.leg_names])
+        self._place(posture)
+        self._apply(None)
+
+    @property
+    def time(self) -> float:
+        return self.steps * STEP
+
+    @property
+    def commanded(self) -> bool:
+        """Whether commands come."""
+        return self.time - self._command_at <= SILENCE
+
+    @property
+    def stiffness(self) -> Floats:
+        """(12,) N m/rad with which the motors hold their joints now."""
+        return np.zeros(12) if self._obeyed is None else self._obeyed.stiffness
+
+    @property
+    def _obeyed(self) -> MotorCommand | None:
+        """The command in force; None for a motor board that brakes by itself."""
+        if self.brake_after is not None and self.time - self._command_at > self.brake_after:
+            return None
+        return self.command
+
+    def receive(self, command: MotorCommand) -> None:
+        self.command = command
+        self._command_at = self.time
+
+    def step(self, count: int = 1) -> None:
+        for _ in range(count):
+            self._apply(self._obeyed)
+            mujoco.mj_step(self.model, self.data)
+            self._felt.append(self.data.sensordata[self._accelerometer : self._accelerometer + 3].copy())
+            self.steps += 1
+
+    def _apply(self, command: MotorCommand | None) -> None:
+        motor = self.model.actuator_gainprm
+        stiffness = np.zeros(12) if command is None else command.stiffness
+        motor[:, STIFFNESS] = stiffness
+        motor[:, DAMPING] = BRAKE if command is None else command.damping
+        self.data.ctrl[:] = 0.0 if command is None else np.where(stiffness > 0.0, command.target, 0.0)
+
+    def truth(self) -> BaseState:
+        orientation = self.data.qpos[3:7].copy()
+        return BaseState(
+            position=self.data.qpos[:3].copy(),
+            orientation=orientation,
+            linear_velocity=geometry.rotate_inverse(orientation, self.data.qvel[:3]),
+            angular_velocity=self.data.qvel[3:6].copy(),
+        )
+
+    def sense(self) -> Sensed:
+        noise, data = self.noise, self.data
+        random = self.random.standard_normal(33)
+        felt = np.mean(self._felt, axis=0) if self._felt else -9.81 * geometry.projected_gravity(data.qpos[3:7])
+        self._felt.clear()
+        return Sensed(
+            joint_angles=data.qpos[7:] + noise.joint_angle * random[:12],
+            joint_velocities=data.qvel[6:] + noise.joint_velocity * random[12:24],
+            torques=data.actuator_force.copy(),
+            quaternion=_turned(data.qpos[3:7], noise.tilt * random[24:27]),
+            gyroscope=data.qvel[3:6] + noise.gyroscope * random[27:30],
+            accelerometer=felt + noise.accelerometer * random[30:],
+            feet=data.sensordata[self._touch],
+        )
+
+    def captured(self) -> tuple[Floats, Floats]:
+        """Return position and orientation as a motion-capture system sees them."""
+        random = self.random.standard_normal(6)
+        position = self.data.qpos[:3] + self.noise.pose_position * random[:3]
+        return position, _turned(self.data.qpos[3:7], self.noise.pose_angle * random[3:])
+
+    def _place(self, posture: str) -> None:
+        if posture not in POSTURES:
+            raise ValueError(f"unknown posture {posture!r}: expected one of {', '.join(POSTURES)}")
+        joints = self.robot.stance if posture == "standing" else np.tile(FOLDED_LEG, 4)
+        height = float(standing_height(self.robot, joints))
+        self.data.qpos[:3] = (0.0, 0.0, height)
+        self.data.qpos[7:] = joints
+        if posture == "upside-down":
+            self.data.qpos[2:7] = (0.15, 0.0, 1.0, 0.0, 0.0)
+        mujoco.mj_forward(self.model, self.data)
+
+
+def _turned(orientation: Floats, turn: Floats) -> Floats:
+    """Return an orientation turned by a small rotation vector; MuJoCo's functions, for this runs 500 times a second."""
+    small, result = np.array([1.0, *(turn / 2)]), np.empty(4)
+    mujoco.mju_normalize4(small)
+    mujoco.mju_mulQuat(result, orientation, small)
+    return result
+
+
+def _model(robot: Robot) -> mujoco.MjModel:
+    spec = load_spec(robot)
+    spec.option.timestep = STEP
+    accelerometer, site = mujoco.mjtSensor.mjSENS_ACCELEROMETER, mujoco.mjtObj.mjOBJ_SITE
+    spec.add_sensor(name="accelerometer", type=accelerometer, objtype=site, objname="imu")
+    return spec.compile()

@@ -1,0 +1,26 @@
+"""Evaluate a policy on the suites, by name."""
+
+from collections.abc import Callable, Iterable
+
+from keystride.evaluation.body import motor_rows
+from keystride.evaluation.everyday import everyday
+from keystride.evaluation.robustness import robustness
+from keystride.evaluation.style import style
+from keystride.evaluation.suites import Outcome, Setting, anticipation, generalization, matching
+
+SUITES: dict[str, Callable[[Setting], Outcome]] = {
+    "matching": matching,
+    "generalization": generalization,
+    "anticipation": anticipation,
+    "everyday": everyday,
+    "style": style,
+    "robustness": robustness,
+}
+
+
+def run_suites(names: Iterable[str], setting: Setting) -> dict[str, Outcome]:
+    """Return the outcome of each suite, by its name, and under `motors` how fast their joints went in all of them."""
+    outcomes = {name: SUITES[name](setting) for name in names}
+    rollouts = {name: list(outcome.rollouts.values()) for name, outcome in outcomes.items()}
+    outcomes["motors"] = Outcome(motor_rows(setting.robot, rollouts, setting.contender.name), {})
+    return outcomes

@@ -1,0 +1,147 @@
+"""The way from each keyframe to the next: where it leads, how fast, and which way the robot faces meanwhile.
+
+Everything is computed for all legs of all robots at once. E is robots, L legs, W samples. Distances in m, angles in rad,
+times in s from a leg's beginning.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride import geometry
+from keystride.robot.description import Floats
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How the robot moves where a script leaves it the choice."""
+
+    speed: float = 0.6
+    """m/s, once it is walking."""
+    ramp: float = 1.0
+    """s to get there from a standstill, and to stop."""
+    turn_rate: float = 1.4
+    """rad/s of turns on the spot, not counting a set-up time."""
+    turn_setup: float = 0.75
+    """s"""
+    hurry: float = 2.0
+    """How much faster it may get where time is short; beyond, it turns while it walks."""
+    least_wait: float = 1.0
+    """s: rather than wait for less it walks slower."""
+    still: float = 0.08
+    """m: two keyframes closer than this are the same place."""
+
+
+PACE = Pace()
+
+
+@dataclass(frozen=True)
+class Legs:
+    """(E, L) each, or (E, L, 2) for points in the plane."""
+
+    begin: Floats  # m, world
+    end: Floats
+    depart: Floats  # m, world: directions of the curve at both ends, as long as the leg
+    arrive: Floats
+    speed_in: Floats  # m/s
+    speed_out: Floats
+    yaw: Floats  # rad, at the beginning
+    turn: Floats  # to the end, for legs on which the robot does not face along the path
+    turn_in: Floats  # from the path's direction at its beginning back to yaw
+    turn_out: Floats  # from the path's direction at its end to the yaw there
+    along: Bools  # whether the robot faces along the path
+    wait: Floats  # s before anything moves
+    first: Floats  # s of turning before walking
+    walk: Floats  # s
+    last: Floats  # s of turning after walking
+    ramp: Floats  # s of speeding up, and of slowing down
+
+    def __getitem__(self, at: tuple[NDArray[np.intp], ...]) -> "Legs":
+        return Legs(*(getattr(self, field.name)[at] for field in fields(self)))
+
+    @property
+    def length(self) -> Floats:
+        return np.linalg.norm(self.end - self.begin, axis=-1)
+
+    @property
+    def cruise(self) -> Floats:
+        """m/s between the ramps."""
+        gained = 0.5 * self.ramp * (self.speed_in + self.speed_out)
+        return (self.length - gained) / np.maximum(self.walk - self.ramp, 1e-9)
+
+    @property
+    def top_speed(self) -> Floats:
+        return np.maximum(self.cruise, np.maximum(self.speed_in, self.speed_out))
+
+    @property
+    def top_turn_rate(self) -> Floats:
+        """rad/s; a minimum-jerk turn is 15/8 times as fast in its middle as on average."""
+        spans = [(np.abs(self.turn) * ~self.along, self.walk + self.first + self.last)]
+        spans += [(np.abs(self.turn_in) * self.along, _turning(self.first, self.walk))]
+        spans += [(np.abs(self.turn_out) * self.along, _turning(self.last, self.walk))]
+        return 1.875 * np.max([angle / np.maximum(seconds, 1e-9) for angle, seconds in spans], axis=0)
+
+
+def sample(legs: Legs, time: Floats) -> tuple[Floats, Floats, Bools, Bools]:
+    """Position (W, 2), yaw (W,), whether the robot has set off, whether it walks; legs and time are (W,)."""
+    set_off = legs.wait + legs.first
+    walked = np.clip(time - set_off, 0.0, legs.walk)
+    share = np.divide(_distance(legs, walked), legs.length, out=np.zeros_like(walked), where=legs.length > 0)
+    position, tangent = _curve(legs, np.clip(share, 0.0, 1.0)[:, None])
+    facing_path = _facing(legs, tangent, time)
+    turning = legs.first + legs.walk + legs.last
+    facing_turn = legs.yaw + legs.turn * ease((time - legs.wait) / np.maximum(turning, 1e-9))
+    yaw = geometry.wrap(np.where(legs.along, facing_path, facing_turn))
+    return position, yaw, time > legs.wait, (time > set_off) & (time < set_off + legs.walk) & (legs.length > 0)
+
+
+def ease(share: Floats) -> Floats:
+    """From 0 to 1 with minimum jerk."""
+    s = np.clip(share, 0.0, 1.0)
+    return s**3 * (10 - 15 * s + 6 * s**2)
+
+
+def _distance(legs: Legs, time: Floats) -> Floats:
+    """m walked: speeds change by minimum-jerk ramps at both ends (a speed that is cubic in time)."""
+    ramp, cruise = np.maximum(legs.ramp, 1e-9), legs.cruise
+    rising = legs.speed_in * time + (cruise - legs.speed_in) * ramp * _ramp_integral(time / ramp)
+    left = legs.walk - time
+    falling = legs.length - legs.speed_out * left - (cruise - legs.speed_out) * ramp * _ramp_integral(left / ramp)
+    return np.where(time < 0.5 * legs.walk, rising, falling)
+
+
+def _ramp_integral(s: Floats) -> Floats:
+    """Of 3 s^2 - 2 s^3 up to 1, and of 1 from there."""
+    inside = np.clip(s, 0.0, 1.0)
+    return inside**3 - 0.5 * inside**4 + np.maximum(s - 1.0, 0.0)
+
+
+def _curve(legs: Legs, s: Floats) -> tuple[Floats, Floats]:
+    """Point and derivative of the cubic through both ends with their directions; s (W, 1) from 0 to 1."""
+    chord = legs.end - legs.begin
+    bend_in, bend_out = legs.depart - chord, legs.arrive - chord
+    point = legs.begin + s * chord + s * (1 - s) * ((1 - s) * bend_in - s * bend_out)
+    tangent = chord + (1 - s) * (1 - 3 * s) * bend_in + s * (3 * s - 2) * bend_out
+    return point, tangent
+
+
+def _facing(legs: Legs, tangent: Floats, time: Floats) -> Floats:
+    """Along the path, but for the turns at both ends, which take place on the spot or while walking."""
+    path = np.arctan2(tangent[:, 1], tangent[:, 0])
+    over = time - legs.wait
+    ending = legs.first + legs.walk + legs.last - over
+    into = _turning(legs.first, legs.walk)
+    out_of = _turning(legs.last, legs.walk)
+    return (
+        path
+        + legs.turn_in * (1 - ease(over / np.maximum(into, 1e-9)))
+        + legs.turn_out * (1 - ease(ending / np.maximum(out_of, 1e-9)))
+    )
+
+
+def _turning(on_the_spot: Floats, walk: Floats) -> Floats:
+    """s that a turn at an end takes."""
+    return np.where(on_the_spot > 0, on_the_spot, np.minimum(1.0, 0.5 * walk))

@@ -1,0 +1,93 @@
+"""Import a folder of files: each becomes clips, or is refused with a reason."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keystride.errors import FileError
+from keystride.motion.clip import ARRAYS, Clip, mirror
+from keystride.motion.importers.catalogue import IMPORTERS, ImportOptions
+from keystride.motion.importers.problem import require_finite
+from keystride.motion.quality import Figures, Frames, figures, measure
+from keystride.motion.retargeting.fitting import Take
+from keystride.motion.tagging import tag_metadata
+from keystride.reading import one_line
+from keystride.robot.description import Floats, Robot
+
+INTERNAL = "internal error"  # in a reason: not the file's fault
+
+
+@dataclass(frozen=True)
+class Imported:
+    clip: Clip
+    frames: Frames
+    figures: Figures
+    residual: Floats  # m, of all feet in frames that were not clamped
+
+
+@dataclass(frozen=True)
+class Refused:
+    file: str
+    reason: str
+
+
+def find_files(kind: str, place: Path) -> list[Path]:
+    """Return one file, or the files of a folder that have the format's suffixes."""
+    if place.is_file():
+        return [place]
+    return sorted(path for path in place.iterdir() if path.name.lower().endswith(IMPORTERS[kind].suffixes))
+
+
+def import_files(
+    kind: str, files: Sequence[Path], robot: Robot, options: ImportOptions
+) -> Iterator[list[Imported] | Refused]:
+    """Yield for each file, in order, its clips or why there are none. No file keeps the others from being imported."""
+    for path in files:
+        try:
+            takes = IMPORTERS[kind].read(path, clip_name(path), robot, options)
+            yield [one for take in takes for one in _finished(take, path, kind, robot, options)]
+        except FileError as problem:
+            yield Refused(path.name, str(problem))
+        except OSError as problem:
+            yield Refused(path.name, f"cannot be read: {problem.strerror or problem}")
+        except Exception as fault:  # a fault of ours must not lose the other files
+            yield Refused(path.name, f"{INTERNAL}: {type(fault).__name__}: {one_line(fault)}")
+
+
+def clip_name(path: Path) -> str:
+    name = path.name.removesuffix(".gz")
+    return name.rpartition(".")[0] or name
+
+
+def _finished(take: Take, path: Path, kind: str, robot: Robot, options: ImportOptions) -> list[Imported]:
+    for what in ARRAYS:
+        require_finite(getattr(take.clip, what), what)
+    clip = replace(take.clip, metadata=_metadata(take.clip, path, kind, robot, options))
+    clips = [clip, mirror(clip, robot)] if options.mirrored else [clip]
+    rows = take.residual[~take.clamped[: len(take.residual)]].reshape(-1)
+    return [_measured(one, rows, robot) for one in clips]
+
+
+def _measured(clip: Clip, residual: Floats, robot: Robot) -> Imported:
+    frames = measure(clip, robot)
+    return Imported(clip, frames, figures(frames), residual)
+
+
+def _metadata(clip: Clip, path: Path, kind: str, robot: Robot, options: ImportOptions) -> dict[str, Any]:
+    facts = {
+        "source": path.name,
+        "licence": options.licence or IMPORTERS[kind].licence(options),
+        "format": kind,
+        **clip.metadata,
+    }
+    by_hand = facts.pop("tags_by_hand", ())
+    return facts if "tags" in facts else {**facts, **tag_metadata(clip, robot, by_hand)}
+
+
+def median_residual(imported: Sequence[Imported]) -> float:
+    """Median toe residual away from clamped frames, m; not a number where nothing was retargeted."""
+    rows = np.concatenate([one.residual for one in imported]) if imported else np.zeros(0)
+    return float(np.median(rows)) if len(rows) else float("nan")

@@ -1,0 +1,104 @@
+"""From an animal's keypoints to the robot's joints.
+
+Lengths shrink by one scale, and time by its square root: then gravity stays what it is, flights remain ballistic, and
+speeds follow the Froude number. The trunk takes the animal's place, heading and pitch; the feet take its toes', moved
+outwards by what the robot is wider and longer; `fitting` does the rest.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from keystride import geometry
+from keystride.motion.capture import Capture
+from keystride.motion.clip import FPS
+from keystride.motion.retargeting.fitting import FitSettings, Take, fit
+from keystride.motion.retargeting.flights import free_fall
+from keystride.motion.retargeting.planting import detect_planted
+from keystride.motion.retargeting.trunk import Trunk, half_length, heading_of, pitch_of, roll_of, trunk_length
+from keystride.motion.signals import resample, smooth, soft_max, soft_min
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints
+
+
+@dataclass(frozen=True)
+class RetargetSettings:
+    body_height: float = 0.31  # m, of the robot's base when the animal stands squarely
+    stance_width: float = 0.95  # of the distance between the leg planes
+    smoothing: float = 0.018  # s of the robot's time, Gaussian, on the animal's keypoints
+    lowest_hip: float = 0.125  # m: with the leg folded, foot and knee both touch the ground
+    standing_hip: float = 0.26  # m: a hip well below it sits or lies, and keeps its place when the pitch changes
+    steepest: float = 1.15  # rad of pitch in rearing: nearer to upright, roll and yaw would lose their meaning
+    fit: FitSettings = field(default_factory=FitSettings)
+
+
+DEFAULTS = RetargetSettings()
+
+
+def retarget(capture: Capture, robot: Robot, settings: RetargetSettings = DEFAULTS) -> Take:
+    hips, toes = scaled_keypoints(capture, settings)  # (T, 4, 3) m at 50 frames/s, the size of the robot
+    trunk = _trunk(hips, capture, robot, settings)
+    standing = np.array(capture.proportions.toes) * length_scale(capture, settings)  # (4, 3)
+    planted = detect_planted(toes, hips.mean(axis=1), standing[:, 2], settings.fit.planting)
+    wanted = _wanted_soles(toes, standing, trunk, robot, settings)
+    extra = free_fall(0.5 * (trunk.front + trunk.rear), wanted)  # (T,) m
+    wanted[..., 2] += extra[:, None]
+    trunk = trunk.lifted(extra, extra)
+    return fit(trunk, wanted, planted, name=capture.name, robot=robot, settings=settings.fit)
+
+
+def length_scale(capture: Capture, settings: RetargetSettings = DEFAULTS) -> float:
+    """Metres of the robot's for one of the animal's; seconds go by its square root."""
+    return settings.body_height / capture.proportions.height
+
+
+def frame_rate(capture: Capture, settings: RetargetSettings = DEFAULTS) -> float:
+    """Frames of the clip for one frame of the capture."""
+    return FPS / capture.fps * float(np.sqrt(length_scale(capture, settings)))
+
+
+def scaled_points(points: Floats, capture: Capture, settings: RetargetSettings = DEFAULTS) -> Floats:
+    """Any keypoints (T, N, 3) of the capture at the clip's frames and size."""
+    times = np.arange(len(points), dtype=np.float64) * frame_rate(capture, settings)
+    at = np.arange(int(np.floor(times[-1] + 1e-9)) + 1, dtype=np.float64)
+    return resample(points, times, at) * length_scale(capture, settings)
+
+
+def scaled_keypoints(capture: Capture, settings: RetargetSettings) -> tuple[Floats, Floats]:
+    sigma = settings.smoothing * FPS / frame_rate(capture, settings)  # frames of the capture
+    hips, toes = (scaled_points(smooth(points, sigma), capture, settings) for points in (capture.hips, capture.toes))
+    return hips, toes
+
+
+def _trunk(hips: Floats, capture: Capture, robot: Robot, settings: RetargetSettings) -> Trunk:
+    """The animal's pitch is kept; each end stays above what folded legs allow, and roll goes as the trunk goes down."""
+    middle = hips.mean(axis=1)  # (T, 3)
+    pitch = soft_min(pitch_of(hips) - capture.proportions.pitch, settings.steepest, 0.1)
+    rise = 0.5 * trunk_length(robot) * np.sin(pitch)
+    rear = soft_max(middle[:, 2] - rise, settings.lowest_hip, 0.02)
+    front = soft_max(rear + 2 * rise, settings.lowest_hip, 0.02)
+    low = np.clip((settings.standing_hip - np.stack([front, rear])) / 0.1, 0.0, 1.0)  # (2, T)
+    return Trunk(
+        middle=middle[:, :2],
+        front=front,
+        rear=rear,
+        yaw=heading_of(hips),
+        roll=_roll(hips, np.minimum(front, rear) - settings.lowest_hip, robot),
+        anchor=low[0] - low[1],
+        half=half_length(front, rear, robot),
+    )
+
+
+def _roll(hips: Floats, room: Floats, robot: Robot) -> Floats:
+    """The animal's roll, as far as the room under the hips allows."""
+    most = np.maximum(room, 0.0) / (2 * robot.legs[0].thigh_in_hip[1]) + 0.02
+    roll = roll_of(hips)
+    return np.sign(roll) * soft_min(np.abs(roll), most, 0.02)
+
+
+def _wanted_soles(toes: Floats, standing: Floats, trunk: Trunk, robot: Robot, settings: RetargetSettings) -> Floats:
+    """Scaled toes, moved outwards by what the robot is wider and longer than the scaled animal; height above ground."""
+    stance = feet_from_joints(robot, robot.stance)[:, :2] * [1.0, settings.stance_width]  # (4, 2)
+    outwards = np.broadcast_to(stance - standing[:, :2], (len(toes), 4, 2))
+    across = toes[..., :2] + geometry.rotate_yaw(np.repeat(trunk.yaw[:, None], 4, axis=1), outwards)
+    return np.concatenate([across, (toes[..., 2] - standing[:, 2])[..., None]], axis=-1)

@@ -1,0 +1,187 @@
+"""A policy with the gaps of its scripts filled in: what plays scripts everywhere, in simulation and on the robot.
+
+The planner adds waypoints where keyframes leave what the policy was trained on, and after the last keyframe it keeps the
+robot where it was asked to be. Waypoints are for the policy alone: nothing is measured by them.
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride import geometry
+from keystride.keyframes.goals import CONTROL_DT, NEVER, VISIBLE_STEPS_AFTER, Goals, used
+from keystride.keyframes.inbetween.legs import PACE, Pace
+from keystride.keyframes.inbetween.planner import Plan, Present, hold, plan
+from keystride.keyframes.inbetween.ranges import TrainedRanges, exceeds
+from keystride.keyframes.postures import stand
+from keystride.policy.runtime import Policy, RobotState
+from keystride.robot.description import Floats, Robot
+from keystride.robot.go2 import GO2
+
+CHECK_STEPS = 10  # control steps between looks at whether a robot is where its plan has it
+OFF_PATH = 0.35  # m by which a robot may miss a waypoint
+OFF_YAW = 0.8  # rad
+CATCH_UP = 1.0  # m/s and rad/s at which it may still get there
+STOPPING = 0.2  # s: a robot comes to a stop within this time at its speed
+GO_BACK = 0.5  # m: for less a robot does not turn round after the last keyframe
+HOLD_SECONDS = 10.0  # planned at a time
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Route:
+    """What a guide remembers between control steps. Immutable: it may be kept, and given back later."""
+
+    asked: Goals  # the script's keyframes
+    plan: Plan
+    step: NDArray[np.int64]  # (E, N) of the plan's rows, NEVER where unused
+    last: NDArray[np.int64]  # (E,) control step of the last keyframe
+    renew: NDArray[np.int64]  # (E,) control step at which more must be planned
+    pose: Floats  # (E, 3) x, y, yaw to be held after the last keyframe; NaN until then
+
+
+class Guide:
+    """Drives robots by a policy, as `Policy` does, with the gaps of their scripts filled in."""
+
+    def __init__(self, policy: Policy, robot: Robot = GO2, pace: Pace = PACE) -> None:
+        self.policy, self.metadata = policy, policy.metadata
+        self.route: Route | None = None
+        self._ranges, self._stance, self._pace = policy.metadata.ranges, stand(robot), pace
+        self._window: tuple[Route, NDArray[np.int64], Goals] | None = None
+
+    def resting_action(self, joint_angles: Floats) -> Floats:
+        return self.policy.resting_action(joint_angles)
+
+    def step(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> tuple[Floats, Floats]:
+        """As `Policy.step`; the goals are the script's own keyframes."""
+        return self.policy.step(state, self.seen(state, goals, now), now, previous_action)
+
+    def seen(self, state: RobotState, goals: Goals, now: Any) -> Goals:
+        """The keyframes and waypoints that the policy is shown at control step now (E,)."""
+        route = self.route
+        if route is None or route.asked is not goals:
+            route = self._begin(_present(state, now), goals)
+        stale = route.renew <= now
+        if np.any(now % CHECK_STEPS == 0):
+            stale |= _off_path(route, state, now)
+        if stale.any():
+            route = self._renew(route, _present(state, now), np.flatnonzero(stale))
+        self.route = route
+        return self._shown(route, now)
+
+    def _begin(self, present: Present, goals: Goals) -> Route:
+        found = self._roomy(plan(goals, present, self._ranges, self._stance, self._pace))
+        last = np.where(used(goals), goals.step, 0).max(axis=1)
+        return Route(goals, found, _steps(found), last, last, np.full((len(last), 3), np.nan))
+
+    def _renew(self, route: Route, present: Present, rows: Rows) -> Route:
+        """Plan again from where these robots are: on to their next keyframe, or to where they are to stay."""
+        goals, pose, renew, merged = route.asked, route.pose.copy(), route.renew.copy(), route.plan
+        over = route.last[rows] <= present.step[rows]
+        coming, over = rows[~over], rows[over]
+        if len(coming):
+            found = plan(goals[coming], present[coming], self._ranges, self._stance, self._pace)
+            merged = _replaced(merged, coming, self._roomy(found))
+        if len(over):
+            fresh = over[np.isnan(pose[over, 0])]
+            stopped = _stopped(present)
+            pose[fresh] = _resting_pose(goals[fresh], stopped[fresh], self._ranges)
+            found = hold(
+                goals[over],
+                pose[over],
+                stopped[over],
+                self._ranges,
+                self._stance,
+                pace=self._pace,
+                seconds=HOLD_SECONDS,
+            )
+            renew[over] = found.goals.step.max(axis=1) - 2 * self._ranges.gap_steps[1]
+            merged = _replaced(merged, over, self._roomy(found))
+        return Route(goals, merged, _steps(merged), route.last, renew, pose)
+
+    def _shown(self, route: Route, now: Any) -> Goals:
+        """The earliest rows that have not expired; the script itself as long as the plan adds nothing to it."""
+        if not route.plan.soft.any():
+            return route.asked
+        first = (route.step < now[:, None] - VISIBLE_STEPS_AFTER).sum(axis=1)
+        if self._window is None or self._window[0] is not route or not np.array_equal(self._window[1], first):
+            columns = first[:, None] + np.arange(self.metadata.max_keyframes)
+            columns = np.minimum(columns, route.step.shape[1] - 1)
+            rows = np.arange(len(first))[:, None]
+            goals = Goals(*(getattr(route.plan.goals, field.name)[rows, columns] for field in fields(Goals)))
+            self._window = (route, first, goals)
+        return self._window[2]
+
+    def _roomy(self, found: Plan) -> Plan:
+        """With unused columns at the end, so that a window never reaches beyond."""
+        return _widened(found, found.soft.shape[1] + self.metadata.max_keyframes)
+
+
+def guided(controller: Any, robot: Robot = GO2, *, inbetween: bool = True) -> Any:
+    """Return a policy with in-betweens, for one run from its start; any other controller as it is."""
+    return Guide(controller, robot) if inbetween and isinstance(controller, Policy) else controller
+
+
+def _present(state: RobotState, now: Any) -> Present:
+    velocity = geometry.rotate(state.orientation, state.base_velocity)
+    return Present(np.asarray(now), state.position[:, :2], geometry.yaw_of(state.orientation), velocity[:, :2])
+
+
+def _stopped(present: Present) -> Present:
+    """Where robots come to a stop."""
+    return replace(present, position=present.position + STOPPING * present.velocity, velocity=0.0 * present.velocity)
+
+
+def _resting_pose(goals: Goals, stopped: Present, ranges: TrainedRanges) -> Floats:
+    """(E, 3) as the last keyframe asks; where it leaves something open, as the robot stops.
+
+    A robot that stops a little beyond, and cannot walk back as it stands, stays there.
+    """
+    at = np.arange(len(stopped.step)), np.where(used(goals), goals.step, -1).argmax(axis=1)
+    bits, asked = goals.presence[at], goals.position[at][:, :2]
+    yaw = np.where(bits[:, 3], goals.angles[at][:, 2], stopped.yaw)
+    offset = asked - stopped.position
+    direction = geometry.wrap(np.arctan2(offset[:, 1], offset[:, 0]) - yaw)
+    beyond = exceeds(direction, ranges.direction_rad) & (np.linalg.norm(offset, axis=1) < GO_BACK)
+    place = np.where(bits[:, :1] & ~beyond[:, None], asked, stopped.position)
+    return np.concatenate([place, yaw[:, None]], axis=1)
+
+
+def _off_path(route: Route, state: RobotState, now: Any) -> NDArray[np.bool_]:
+    """(E,) which robots cannot be at their next waypoint in time; those on the way to a keyframe are left alone."""
+    coming = np.minimum((route.step < now[:, None]).sum(axis=1), route.step.shape[1] - 1)
+    at = np.arange(len(coming)), coming
+    reach = CATCH_UP * CONTROL_DT * (route.plan.goals.step[at] - now)
+    offset = route.plan.path[at][:, :2] - state.position[:, :2]
+    turn = geometry.wrap(route.plan.path[at][:, 2] - geometry.yaw_of(state.orientation))
+    away = np.linalg.norm(offset, axis=1) > OFF_PATH + reach
+    away |= (np.abs(turn) > OFF_YAW + reach) & route.plan.goals.presence[at][:, 3]
+    return route.plan.soft[at] & away
+
+
+def _steps(found: Plan) -> NDArray[np.int64]:
+    return np.where(used(found.goals), found.goals.step, NEVER)
+
+
+def _widened(found: Plan, columns: int) -> Plan:
+    def wide(values: Any) -> Any:
+        return np.pad(values, [(0, 0), (0, columns - values.shape[1])] + [(0, 0)] * (values.ndim - 2))
+
+    goals = Goals(*(wide(getattr(found.goals, field.name)) for field in fields(Goals)))
+    return Plan(goals, wide(found.path), wide(found.soft))
+
+
+def _replaced(whole: Plan, rows: Rows, part: Plan) -> Plan:
+    """The plan of all robots with that of some replaced."""
+    if len(rows) == len(whole.soft):
+        return part
+    columns = max(whole.soft.shape[1], part.soft.shape[1])
+    whole, part = _widened(whole, columns), _widened(part, columns)
+    goals = Goals(*(getattr(whole.goals, field.name).copy() for field in fields(Goals)))
+    goals[rows] = part.goals
+    path, soft = whole.path.copy(), whole.soft.copy()
+    path[rows], soft[rows] = part.path, part.soft
+    return Plan(goals, path, soft)

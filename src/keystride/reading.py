@@ -1,0 +1,191 @@
+"""Read files that anyone may have written: bounded in size and depth, with errors of one line.
+
+Every reader of keystride raises FileError, or one of its subclasses, for content that it cannot use.
+"""
+
+import gzip
+import io
+import json
+import os
+import stat
+import zipfile
+import zlib
+from math import prod
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from safetensors.numpy import load_file
+
+from keystride.errors import FileError
+
+MIB = 1 << 20
+TEXT_BYTES = 64 * MIB  # of a motion, unpacked: about an hour of a BVH with 30 nodes
+JSON_BYTES = 16 * MIB
+ARRAY_BYTES = 64 * MIB  # of all arrays of an archive, unpacked: an hour of a clip
+ARRAYS = 64  # in an archive
+WEIGHT_BYTES = 1024 * MIB
+GZIP = b"\x1f\x8b"
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes. OSError if it cannot be opened."""
+    check_size(path, limit)
+    with path.open("rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:  # it grew
+        raise too_large(limit)
+    return content
+
+
+def check_size(path: Path, limit: int) -> None:
+    """A pipe or a device could block the reader for ever, or never end."""
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(21, os.strerror(21), str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise FileError("not a regular file")
+    if status.st_size > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> FileError:
+    return FileError(f"too large; allowed: at most {limit / MIB:g} MiB, unpacked")
+
+
+def read_text(path: Path, limit: int = TEXT_BYTES) -> str:
+    """Return the text of a file, plain or compressed by gzip, of at most `limit` bytes unpacked."""
+    content = read_bytes(path, limit)
+    if content[:2] == GZIP:
+        content = unpack(content, limit)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileError(f"not text in UTF-8: byte {error.start}") from error
+    if "\0" in text:
+        raise FileError("binary; allowed: text in UTF-8, plain or gzip")
+    return text
+
+
+def unpack(content: bytes, limit: int) -> bytes:
+    """Decompress gzip data without ever holding more than `limit` bytes of it."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            unpacked = file.read(limit + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise FileError("truncated or damaged gzip file") from error
+    if len(unpacked) > limit:
+        raise too_large(limit)
+    return unpacked
+
+
+def parse_json(text: str, *, finite: bool = True) -> Any:
+    """Parse JSON; NaN and Infinity, which are not JSON, are refused unless the caller looks for them itself."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant if finite else None)
+    except json.JSONDecodeError as error:
+        raise FileError(f"truncated or not JSON: {error.msg} in line {error.lineno}") from error
+    except RecursionError as error:
+        raise FileError("JSON nested too deep") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise FileError(f"not JSON: {str(error)[:80]}") from error
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(f"{word} is not allowed; allowed: finite numbers")
+
+
+def read_json(path: Path, limit: int = JSON_BYTES) -> Any:
+    """Read a JSON file; errors name it."""
+    try:
+        return parse_json(read_text(path, limit))
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+
+
+def read_arrays(path: Path, limit: int = ARRAY_BYTES) -> dict[str, np.ndarray]:
+    """Return the arrays of an .npz file. What its headers announce is compared with what is there before it is allocated."""
+    content = read_bytes(path, limit)
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            if len(members) > ARRAYS:
+                raise FileError(f"{len(members)} arrays; allowed: at most {ARRAYS}")
+            left = limit
+            for member in members:
+                with archive.open(member) as file:
+                    data = file.read(left + 1)
+                left -= len(data)
+                if left < 0:
+                    raise too_large(limit)
+                name = member.filename.removesuffix(".npy")
+                arrays[name] = _array(name, data)
+    except FileError:
+        raise
+    except Exception as error:  # zipfile and zlib raise a dozen kinds for damaged archives
+        raise FileError(f"truncated or not a NumPy archive: {one_line(error)}") from error
+    return arrays
+
+
+def _array(name: str, data: bytes) -> np.ndarray:
+    stream = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"version {version}")
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = header(stream)
+    except Exception as error:  # the header is a Python literal: it can be wrong in every way that Python knows
+        raise FileError(f"array {name!r}: damaged header: {one_line(error)}") from error
+    if dtype.hasobject or (dtype.itemsize == 0 and prod(shape) > MIB):
+        raise FileError(f"array {name!r}: type {dtype} is not allowed; allowed: numbers and text, no pickles")
+    there = len(data) - stream.tell()
+    if any(length < 0 for length in shape) or prod(shape) * dtype.itemsize != there:
+        raise FileError(f"array {name!r}: {shape} of {dtype} announced, {there} bytes found")
+    stream.seek(0)
+    return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def read_tensors(path: Path, limit: int = WEIGHT_BYTES) -> dict[str, np.ndarray]:
+    """Return the tensors of a safetensors file, all of finite numbers."""
+    check_size(path, limit)
+    try:
+        tensors = load_file(path)
+    except Exception as error:  # for types that numpy lacks it raises what it likes
+        raise FileError(f"damaged or not a safetensors file: {one_line(error)}") from error
+    for name, values in tensors.items():
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise FileError(f"tensor {one_line(repr(name), 60)} holds values that are not finite")
+    return tensors
+
+
+Model = TypeVar("Model", bound=BaseModel)
+MOST_NAMED = 3  # mistakes in one message
+
+
+def check_model(data: Any, kind: type[Model], source: str) -> Model:
+    """Validate what was read from JSON by a schema; FileError names the first fields that are wrong and what is allowed."""
+    try:
+        return kind.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        entries = error.errors(include_url=False, include_context=False)
+        more = f"; and {len(entries) - MOST_NAMED} more" if len(entries) > MOST_NAMED else ""
+        raise FileError(f"{source}: {'; '.join(map(mistake, entries[:MOST_NAMED]))}{more}") from error
+
+
+def mistake(entry: ErrorDetails) -> str:
+    """Return a finding of pydantic in a few words: field, what is allowed, what was found."""
+    field = one_line(".".join(map(str, entry["loc"])), 60)
+    found = "" if entry["type"] == "missing" else f", found {one_line(repr(entry['input']), 40)}"
+    message = entry["msg"][:1].lower() + one_line(entry["msg"][1:]) + found
+    return f"{field}: {message}" if field else message
+
+
+def one_line(value: object, longest: int = 120) -> str:
+    """Return a text as it may be quoted in a message: one line, printable, not too long."""
+    text = " ".join(str(value).split())
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -1,0 +1,57 @@
+"""Robots by name, and robots described in a file."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from keystride.errors import FileError
+from keystride.robot.description import Robot
+from keystride.robot.go2 import GO2
+
+ROBOTS: dict[str, Robot] = {"go2": GO2}
+"""The robots that ship, by the name that `--robot` takes. The first is the default."""
+
+
+class RobotError(FileError):
+    """A robot that is not known, or a description that cannot be used; the message says why."""
+
+
+def load_robot(name_or_path: str | Path) -> Robot:
+    """Return a robot that ships, by its name, or the one that a YAML file describes.
+
+    The file has the fields of `Robot`; `model_path` is relative to the file. `robot_text(GO2)` is an example.
+    """
+    if str(name_or_path) in ROBOTS:
+        return ROBOTS[str(name_or_path)]
+    path = Path(name_or_path)
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise RobotError(f"no robot is called {name_or_path}: known are {', '.join(ROBOTS)}, or name a .yaml file")
+    from pydantic import TypeAdapter, ValidationError  # not at the top: --help must not pay for it
+
+    try:
+        robot = TypeAdapter(Robot).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except yaml.YAMLError as error:
+        raise RobotError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise RobotError(f"{path}: {place or 'description'}: {first['msg']}") from error
+    robot = replace(robot, model_path=(path.parent / robot.model_path).resolve())
+    if not robot.model_path.is_file():
+        raise RobotError(f"{path}: model_path: there is no file {robot.model_path}")
+    return robot
+
+
+def robot_text(robot: Robot) -> str:
+    """Return the robot's description as YAML that `load_robot` reads, with the absolute path of its model."""
+    return yaml.safe_dump(_plain(asdict(robot)), sort_keys=False, default_flow_style=None)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return str(value) if isinstance(value, Path) else value

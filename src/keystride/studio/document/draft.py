@@ -1,0 +1,181 @@
+"""The script while it is being edited: immutable data, and every edit a function that returns the next draft.
+
+Unlike a script, a draft may be empty, and each keyframe has a key that it keeps when its time changes. Adding, removing
+and retiming keyframes leaves the others in their places, also those that are relative to the one before.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, sin
+from typing import Any
+
+from keystride.keyframes.goals import CONTROL_DT
+from keystride.keyframes.limits import control_step
+from keystride.keyframes.resolve import Spot, spots
+from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Unit
+from keystride.keyframes.validate import validate_script
+
+LAST_STEP = control_step(MAX_SECONDS)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A keyframe on the timeline."""
+
+    key: int
+    keyframe: Keyframe
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Marks in the order of their times."""
+
+    marks: tuple[Mark, ...] = ()
+    angles: Unit = "degrees"
+    next_key: int = 1
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        return tuple(mark.key for mark in self.marks)
+
+    @property
+    def end(self) -> float:
+        """Seconds until the last keyframe."""
+        return self.marks[-1].keyframe.time if self.marks else 0.0
+
+    def row(self, key: int) -> int:
+        return self.keys.index(key)
+
+    def keyframe(self, key: int) -> Keyframe:
+        return self.marks[self.row(key)].keyframe
+
+    def script(self) -> Script | None:
+        """None while there is no keyframe."""
+        if not self.marks:
+            return None
+        return Script(angles=self.angles, keyframes=tuple(mark.keyframe for mark in self.marks))
+
+
+def from_script(script: Script) -> Draft:
+    marks = tuple(Mark(key, keyframe) for key, keyframe in enumerate(script.keyframes, start=1))
+    return Draft(marks, script.angles, len(marks) + 1)
+
+
+def add(draft: Draft, keyframe: Keyframe) -> Draft:
+    """Add a keyframe at the free control step nearest to its time; its key is the old draft's next_key."""
+    time = _free_time(draft.marks, keyframe.time)
+    marks = (*draft.marks, Mark(draft.next_key, keyframe.model_copy(update={"time": time})))
+    return keep_places(draft, _checked(marks, draft.angles, draft.next_key + 1))
+
+
+def remove(draft: Draft, keys: Collection[int]) -> Draft:
+    """Remove keyframes. Those that were relative to a removed one stay where they are."""
+    marks = [mark for mark in draft.marks if mark.key not in keys]
+    return keep_places(draft, _checked(marks, draft.angles, draft.next_key))
+
+
+def ripple_remove(draft: Draft, keys: Collection[int]) -> Draft:
+    """Remove keyframes and close the gaps: what follows each of them moves up to its time."""
+    times = {mark.key: mark.keyframe.step for mark in draft.marks}
+    for row in reversed(range(len(draft.marks))):
+        if draft.marks[row].key in keys and row + 1 < len(draft.marks):
+            gap = times[draft.marks[row + 1].key] - times[draft.marks[row].key]
+            for mark in draft.marks[row + 1 :]:
+                times[mark.key] -= gap
+    kept = [key for key in draft.keys if key not in keys]
+    return set_times(remove(draft, keys), {key: times[key] * CONTROL_DT for key in kept})
+
+
+def insert(draft: Draft, keyframes: Sequence[Keyframe]) -> Draft:
+    """Add keyframes at the free control steps nearest to their times; their keys count up from the draft's next_key."""
+    for keyframe in keyframes:
+        draft = add(draft, keyframe)
+    return draft
+
+
+def retime(draft: Draft, key: int, time: float) -> Draft:
+    """Move to another time, past others if need be: to the nearest control step that no other keyframe has."""
+    return set_times(draft, {key: time})
+
+
+def set_times(draft: Draft, times: Mapping[int, float]) -> Draft:
+    """Move several keyframes at once; each to the nearest control step that is still free."""
+    placed = [mark for mark in draft.marks if mark.key not in times]
+    for key, time in sorted(times.items(), key=lambda entry: entry[1]):
+        keyframe = draft.keyframe(key).model_copy(update={"time": _free_time(placed, time)})
+        placed.append(Mark(key, keyframe))
+    return keep_places(draft, _checked(placed, draft.angles, draft.next_key))
+
+
+def scale_times(draft: Draft, keys: Collection[int], pivot: float, factor: float) -> Draft:
+    """Stretch or compress the times of keyframes about a pivot in seconds."""
+    times = {mark.key: mark.keyframe.time for mark in draft.marks if mark.key in keys}
+    return set_times(draft, {key: pivot + (time - pivot) * factor for key, time in times.items()})
+
+
+def keep_places(before: Draft, after: Draft) -> Draft:
+    """Rewrite the offsets of relative keyframes so that each stays where it was before."""
+    script = before.script()
+    if script is None or not any(mark.keyframe.relative for mark in after.marks):
+        return after
+    places = dict(zip(before.keys, spots(script), strict=True))
+    for key in after.keys:
+        keyframe = after.keyframe(key)
+        if keyframe.relative and keyframe.position and key in places:
+            x, y = seen_from(previous_spot(after, key), places[key].x, places[key].y)
+            position = (round(x, 3) + 0.0, round(y, 3) + 0.0, *keyframe.position[2:])
+            if max(abs(a - b) for a, b in zip(position, keyframe.position, strict=True)) > 5e-4:
+                after = change(after, key, position=position)
+    return after
+
+
+def change(draft: Draft, key: int, **fields: Any) -> Draft:
+    """Fields of one keyframe as they would stand in the file; ScriptError when that is not allowed."""
+    draft.row(key)
+    marks = [(mark.key, _fields(mark) | (fields if mark.key == key else {})) for mark in draft.marks]
+    return _validated(marks, draft.angles, draft.next_key, known=draft.marks)
+
+
+def previous_spot(draft: Draft, key: int) -> Spot:
+    """Where the script has the robot before this keyframe: relative positions count from there."""
+    script, row = draft.script(), draft.row(key)
+    return spots(script)[row - 1] if script and row else Spot()
+
+
+def seen_from(spot: Spot, x: float, y: float) -> tuple[float, float]:
+    """The inverse of `Spot.ahead`."""
+    c, s = cos(spot.yaw), sin(spot.yaw)
+    x, y = x - spot.x, y - spot.y
+    return c * x + s * y, -s * x + c * y
+
+
+def _checked(marks: Sequence[Mark], angles: Unit, next_key: int) -> Draft:
+    return _validated([(mark.key, _fields(mark)) for mark in marks], angles, next_key, known=marks)
+
+
+def _fields(mark: Mark) -> dict[str, Any]:
+    return dict(mark.keyframe.__dict__)
+
+
+def _validated(
+    marks: Sequence[tuple[int, dict[str, Any]]], angles: Unit, next_key: int, known: Sequence[Mark]
+) -> Draft:
+    """Marks that did not change stay the same objects: drafts of one history share them."""
+    if not marks:
+        return Draft((), angles, next_key)
+    marks = sorted(marks, key=lambda mark: mark[1]["time"])
+    script = validate_script({"version": 1, "angles": angles, "keyframes": [fields for _, fields in marks]})
+    old = {mark.key: mark for mark in known}
+    new = (Mark(key, keyframe) for (key, _), keyframe in zip(marks, script.keyframes, strict=True))
+    return Draft(tuple(old[mark.key] if mark == old.get(mark.key) else mark for mark in new), angles, next_key)
+
+
+def _free_time(others: Sequence[Mark], time: float) -> float:
+    """Seconds at the control step nearest to a time that is after the start and not taken."""
+    taken = {mark.keyframe.step for mark in others}
+    wanted = min(max(control_step(time), 1), LAST_STEP)
+    for distance in range(LAST_STEP):
+        for step in (wanted + distance, wanted - distance):
+            if 1 <= step <= LAST_STEP and step not in taken:
+                return round(step * CONTROL_DT, 6)
+    raise ValueError("no control step is free")

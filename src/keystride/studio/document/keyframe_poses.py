@@ -1,0 +1,100 @@
+"""How each keyframe looks: a whole pose, whatever it leaves open filled in from the path and from what stands."""
+
+from dataclasses import dataclass
+from math import atan2, hypot
+
+import numpy as np
+
+from keystride import geometry
+from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.limits import angle_unit
+from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.resolve import Spot, spots
+from keystride.keyframes.script import Keyframe, Script, posture_angles
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+from keystride.robot.kinematics import feet_from_joints
+from keystride.studio.document.draft import Draft
+
+TRAVELLED = 0.2  # m: from here on a path has a direction, and an open yaw follows it
+
+
+@dataclass(frozen=True)
+class Ghost:
+    """A pose of the robot, seen from the start."""
+
+    position: Floats  # (3,) base, m
+    angles: Floats  # (3,) roll, pitch, yaw, rad
+    joints: Floats  # (12,) rad
+    posed: bool  # the joints were asked for
+    placed: bool  # the place was asked for
+
+    @property
+    def orientation(self) -> Floats:
+        return geometry.from_roll_pitch_yaw(self.angles)
+
+
+def ghosts(draft: Draft) -> dict[int, Ghost]:
+    """By the keys of the marks."""
+    script = draft.script()
+    return dict(zip(draft.keys, poses(script), strict=True)) if script else {}
+
+
+def ghost_warnings(draft: Draft) -> dict[int, list[str]]:
+    """What a Go2 can hardly do, by the keys of the marks; those without doubts are left out."""
+    found: dict[int, list[str]] = {}
+    script = draft.script()
+    for warning in warnings(script) if script else ():
+        found.setdefault(draft.keys[warning.row], []).append(warning.message)
+    return found
+
+
+def poses(script: Script) -> list[Ghost]:
+    path = places(script)
+    return [
+        _pose(keyframe, place, script.angles)
+        for keyframe, place in zip(script.keyframes, _headings(script, path), strict=True)
+    ]
+
+
+def places(script: Script) -> Floats:
+    """(K, 2) where on the ground each keyframe is; one without a position is on the way between its neighbours."""
+    found = spots(script)
+    rows = [row for row, keyframe in enumerate(script.keyframes) if keyframe.position is not None]
+    times = [0.0, *(script.keyframes[row].time for row in rows)]
+    known = [Spot(), *(found[row] for row in rows)]
+    asked = [keyframe.time for keyframe in script.keyframes]
+    return np.stack([np.interp(asked, times, [getattr(spot, axis) for spot in known]) for axis in ("x", "y")], axis=1)
+
+
+def grounded(joints: Floats, roll: float, pitch: float) -> float:
+    """The base height at which the lowest foot just touches the ground."""
+    feet = geometry.rotate(geometry.from_roll_pitch_yaw(np.array([roll, pitch, 0.0])), feet_from_joints(GO2, joints))
+    return float(GO2.foot_radius - feet[:, 2].min())
+
+
+def _headings(script: Script, path: Floats) -> list[Spot]:
+    """The places with yaw: asked for, or along the way, or as before."""
+    found, before = [], Spot()
+    for keyframe, (x, y) in zip(script.keyframes, path.tolist(), strict=True):
+        ahead = (x - before.x, y - before.y)
+        yaw = atan2(ahead[1], ahead[0]) if hypot(*ahead) > TRAVELLED else before.yaw
+        if keyframe.yaw is not None:
+            yaw = keyframe.yaw * angle_unit(script.angles)
+        before = Spot(x, y, yaw)
+        found.append(before)
+    return found
+
+
+def _pose(keyframe: Keyframe, spot: Spot, unit: str) -> Ghost:
+    named = POSTURES[keyframe.posture] if isinstance(keyframe.posture, str) else None
+    posed = keyframe.posture is not None
+    joints = posture_angles(keyframe.posture, unit) if posed else GO2.stance
+    scale = angle_unit(unit)
+    roll = keyframe.roll * scale if keyframe.roll is not None else named.roll if named else 0.0
+    pitch = keyframe.pitch * scale if keyframe.pitch is not None else named.pitch if named else 0.0
+    height = keyframe.position[2] if keyframe.position and len(keyframe.position) == 3 else None
+    if height is None:
+        height = named.height if named and named.airborne else grounded(joints, roll, pitch)
+    position = np.array([spot.x, spot.y, height])
+    return Ghost(position, np.array([roll, pitch, spot.yaw]), joints, posed, keyframe.position is not None)

@@ -1,0 +1,240 @@
+"""Edits of one keyframe's pose, in the terms of a person who looks at its ghost: world metres and radians."""
+
+from collections.abc import Callable
+from math import pi
+from typing import Any
+
+import numpy as np
+
+from keystride import geometry
+from keystride.keyframes.limits import angle_unit
+from keystride.keyframes.postures import POSTURES, mirror_name, stand
+from keystride.keyframes.resolve import Spot
+from keystride.keyframes.script import Keyframe
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+from keystride.robot.kinematics import feet_from_joints, joints_from_feet
+from keystride.studio.document.draft import Draft, change, previous_spot, seen_from
+from keystride.studio.document.keyframe_poses import Ghost, ghosts, grounded, poses
+
+AMBLE = 0.5  # m/s: how far ahead of the last keyframe a new one is put
+MOVED = 5e-4  # m
+TURNED = 2e-3  # rad
+AT_LIMIT = 2e-3  # rad
+ANGLES = ("roll", "pitch", "yaw")
+
+
+def new_keyframe(draft: Draft, time: float) -> Keyframe:
+    """On the path at that time, or ahead of its end; standing."""
+    x, y = _on_the_way(draft, time)
+    return Keyframe(time=max(time, 0.02), position=(_metres(x), _metres(y), _metres(stand().height)))
+
+
+def set_component(draft: Draft, key: int, component: str, on: bool) -> Draft:
+    """Ask for one more component as the ghost shows it now, or leave one open. `height` is the position's third."""
+    if on == asks_for(draft.keyframe(key), component):
+        return draft
+    if not on:
+        return _without(draft, key, component)
+    ghost, scale = ghosts(draft)[key], angle_unit(draft.angles)
+    if component in ("position", "height"):
+        return place(draft, key, ghost.position[:2], float(ghost.position[2]) if component == "height" else None)
+    if component == "posture":
+        return set_joints(draft, key, ghost.joints)
+    return change(draft, key, **{component: _round(float(ghost.angles[ANGLES.index(component)]) / scale, draft)})
+
+
+def place(draft: Draft, key: int, ground: Floats, height: float | None = None) -> Draft:
+    """To a point on the ground; a relative keyframe stays relative. The height stays as it is if none is given."""
+    keyframe = draft.keyframe(key)
+    x, y = float(ground[0]), float(ground[1])
+    if keyframe.relative:
+        x, y = seen_from(previous_spot(draft, key), x, y)
+    old = keyframe.position or ()
+    up = (height,) if height is not None else old[2:]
+    return change(draft, key, position=tuple(map(_metres, (x, y, *up))))
+
+
+def set_offset(draft: Draft, key: int, offset: tuple[float, float]) -> Draft:
+    """x and y as they stand in the file: from the start, or from the previous keyframe where it is relative."""
+    old = draft.keyframe(key).position or ()
+    return change(draft, key, position=tuple(map(_metres, (*offset, *old[2:]))))
+
+
+def set_height(draft: Draft, key: int, height: float) -> Draft:
+    return place(draft, key, ghosts(draft)[key].position[:2], height)
+
+
+def set_angle(draft: Draft, key: int, name: str, angle: float) -> Draft:
+    return change(draft, key, **{name: _round(angle / angle_unit(draft.angles), draft)})
+
+
+def set_joints(draft: Draft, key: int, joints: Floats) -> Draft:
+    """Twelve angles, rad; beyond a limit becomes the limit. The tilt that a named posture brought is kept."""
+    angles = np.clip(joints, GO2.lower, GO2.upper) / angle_unit(draft.angles)
+    tilt = _implied_tilt(draft, key)
+    return change(draft, key, posture=tuple(_round(angle, draft) for angle in angles.tolist()), **tilt)
+
+
+def set_joint(draft: Draft, key: int, joint: int, angle: float, *, mirrored: bool = False) -> Draft:
+    """Bend one joint; mirrored: also that of the leg on the other side."""
+    joints = ghosts(draft)[key].joints.copy()
+    joints[joint] = angle
+    return set_joints(draft, key, mirror_leg(joints, joint // 3) if mirrored else joints)
+
+
+def set_posture(draft: Draft, key: int, name: str) -> Draft:
+    """A named posture, with its tilt and height wherever the keyframe asks for these."""
+    named, keyframe, scale = POSTURES[name], draft.keyframe(key), angle_unit(draft.angles)
+    fields: dict[str, Any] = {"posture": name}
+    for angle in ("roll", "pitch"):
+        if getattr(keyframe, angle) is not None:
+            fields[angle] = _round(getattr(named, angle) / scale, draft)
+    if keyframe.position and len(keyframe.position) == 3:
+        fields["position"] = (*keyframe.position[:2], _metres(named.height))
+    return change(draft, key, **fields)
+
+
+def mirror_posture(draft: Draft, key: int) -> Draft:
+    """Left legs as the right ones are, and the other way round; the roll changes sides with them."""
+    keyframe = draft.keyframe(key)
+    if keyframe.roll is not None:
+        draft = change(draft, key, roll=_round(-keyframe.roll, draft))
+    if isinstance(keyframe.posture, str):
+        return change(draft, key, posture=mirror_name(keyframe.posture))
+    return set_joints(draft, key, GO2.mirror_joints(ghosts(draft)[key].joints))
+
+
+def set_relative(draft: Draft, key: int, relative: bool) -> Draft:
+    """The same place, told from the previous keyframe or from the start."""
+    keyframe, spot = draft.keyframe(key), previous_spot(draft, key)
+    if keyframe.position is None or keyframe.relative == relative:
+        return draft
+    x, y = keyframe.position[:2]
+    x, y = seen_from(spot, x, y) if relative else spot.ahead(x, y)
+    return change(draft, key, relative=relative, position=(_metres(x), _metres(y), *keyframe.position[2:]))
+
+
+def stand_on_ground(draft: Draft, key: int) -> Draft:
+    """The height at which the lowest foot touches the ground."""
+    ghost = ghosts(draft)[key]
+    height = grounded(ghost.joints, float(ghost.angles[0]), float(ghost.angles[1]))
+    return place(draft, key, ghost.position[:2], height)
+
+
+def feet_in_world(ghost: Ghost) -> Floats:
+    """(4, 3) centres of the feet, m."""
+    return ghost.position + geometry.rotate(ghost.orientation, feet_from_joints(GO2, ghost.joints))
+
+
+def set_foot(draft: Draft, key: int, leg: int, foot: Floats, *, mirrored: bool = False) -> Draft:
+    """Bend one leg so that its foot is at a point (3,) of the world, or as near as it reaches; the body stays.
+
+    Mirrored: the leg on the other side does the same.
+    """
+    ghost = ghosts(draft)[key]
+    feet = feet_from_joints(GO2, ghost.joints)
+    feet[leg] = geometry.rotate_inverse(ghost.orientation, foot - ghost.position)
+    joints = ghost.joints.copy()
+    bent, _ = joints_from_feet(GO2, feet)
+    joints[3 * leg : 3 * leg + 3] = bent[3 * leg : 3 * leg + 3]
+    if mirrored:
+        joints = mirror_leg(joints, leg)
+    return set_joints(_hold_height(draft, key, ghost), key, joints)
+
+
+def mirror_leg(joints: Floats, leg: int) -> Floats:
+    """The leg on the other side as this one is; (12,)."""
+    image = GO2.mirror_joints(joints)
+    other = int(GO2.mirror_order[3 * leg]) // 3
+    joints = joints.copy()
+    joints[3 * other : 3 * other + 3] = image[3 * other : 3 * other + 3]
+    return joints
+
+
+def with_planted_feet(draft: Draft, key: int, edit: Callable[[Draft], Draft]) -> Draft:
+    """Apply an edit that moves the body, and bend the legs so that the feet stay where they were, if they reach."""
+    before = ghosts(draft)[key]
+    changed = edit(_hold_height(draft, key, before))
+    after = ghosts(changed)[key]
+    feet = geometry.rotate_inverse(after.orientation, feet_in_world(before) - after.position)
+    joints, _ = joints_from_feet(GO2, feet)
+    return set_joints(changed, key, joints)
+
+
+def legs_at_limits(joints: Floats) -> tuple[bool, ...]:
+    """For each leg whether one of its joints is at a limit."""
+    near = (joints <= GO2.lower + AT_LIMIT) | (joints >= GO2.upper - AT_LIMIT)
+    return tuple(bool(leg.any()) for leg in near.reshape(4, 3))
+
+
+def drag(draft: Draft, key: int, ground: Floats, yaw: float) -> Draft:
+    """The ghost dragged over the ground (2,) and turned: what differs from how it stood is asked for from now on."""
+    ghost = ghosts(draft)[key]
+    if np.abs(ground - ghost.position[:2]).max() > MOVED:
+        draft = place(draft, key, ground)
+    if abs(geometry.wrap(np.array(yaw - ghost.angles[2]))) > TURNED:
+        draft = set_angle(draft, key, "yaw", yaw)
+    return draft
+
+
+def asks_for(keyframe: Keyframe, component: str) -> bool:
+    if component == "height":
+        return keyframe.position is not None and len(keyframe.position) == 3
+    return getattr(keyframe, component) is not None
+
+
+def _hold_height(draft: Draft, key: int, ghost: Ghost) -> Draft:
+    """Ask for the height at which the ghost is: else it would follow the feet."""
+    if asks_for(draft.keyframe(key), "height"):
+        return draft
+    return place(draft, key, ghost.position[:2], float(ghost.position[2]))
+
+
+def _implied_tilt(draft: Draft, key: int) -> dict[str, float]:
+    """Roll and pitch that a named posture stands for and the keyframe does not spell out, in the unit of the file."""
+    keyframe, scale = draft.keyframe(key), angle_unit(draft.angles)
+    if not isinstance(keyframe.posture, str):
+        return {}
+    tilt = {name: getattr(POSTURES[keyframe.posture], name) for name in ("roll", "pitch")}
+    return {
+        name: _round(angle / scale, draft) for name, angle in tilt.items() if angle and getattr(keyframe, name) is None
+    }
+
+
+def _without(draft: Draft, key: int, component: str) -> Draft:
+    keyframe = draft.keyframe(key)
+    if component == "height":
+        return change(draft, key, position=keyframe.position and keyframe.position[:2])
+    if component == "position":
+        return change(draft, key, position=None, relative=False)
+    return change(draft, key, **{component: None})
+
+
+def _on_the_way(draft: Draft, time: float) -> tuple[float, float]:
+    script = draft.script()
+    shown = poses(script) if script else []
+    if not shown or time > draft.end:
+        return _end_of(shown).ahead(AMBLE * (time - draft.end), 0.0)
+    times = [0.0, *(mark.keyframe.time for mark in draft.marks)]
+    path = np.array([[0.0, 0.0], *(pose.position[:2] for pose in shown)])
+    x, y = (float(np.interp(time, times, path[:, axis])) for axis in range(2))
+    return x, y
+
+
+def _end_of(shown: list[Ghost]) -> Spot:
+    if not shown:
+        return Spot()
+    x, y, _ = shown[-1].position.tolist()
+    return Spot(x, y, float(shown[-1].angles[2]))
+
+
+def _metres(value: float) -> float:
+    return round(value, 3) + 0.0
+
+
+def _round(angle: float, draft: Draft) -> float:
+    """A tenth of a degree, whatever the unit of the file."""
+    if draft.angles == "degrees":
+        return round(angle, 1) + 0.0
+    return round(round(angle * 180 / pi, 1) * pi / 180, 5) + 0.0

@@ -1,0 +1,105 @@
+"""A document with its history as JSON: what the browser keeps of unsaved work, and the autosave on disk."""
+
+import json
+from itertools import count
+from typing import Any
+
+from keystride.keyframes.problems import ScriptError
+from keystride.keyframes.script import Keyframe
+from keystride.keyframes.validate import validate_script
+from keystride.studio.document.draft import Draft, Mark
+from keystride.studio.document.history import Document, Moment, SavedFile
+
+FORMAT = 1
+STEPS = 64  # kept each way
+MAX_CHARACTERS = 150_000
+
+
+class StorageError(ValueError):
+    """Not a stored document."""
+
+
+def dump(document: Document, settings: dict[str, Any] | None = None) -> str:
+    """Return the document as text; the oldest steps are dropped until it is short enough."""
+    steps = STEPS
+    while len(text := _dump(document, settings or {}, steps)) > MAX_CHARACTERS and steps:
+        steps //= 2
+    return text
+
+
+def load(text: str) -> tuple[Document, dict[str, Any]]:
+    """Return the document and the settings. StorageError if anything in the text is not as `dump` writes it."""
+    try:
+        stored = json.loads(text)
+        if stored["format"] != FORMAT:
+            raise StorageError("written by another version")
+        marks = [Mark(int(key), Keyframe.model_validate(_tuples(fields))) for key, fields in stored["marks"]]
+        past, future = ([_moment(step, marks) for step in stored[side]] for side in ("past", "future"))
+        document = Document()
+        document.now = _moment(stored["now"], marks)
+        document.past.extend(past)
+        document.future.extend(future)
+        document.files = {
+            str(name): SavedFile(_draft(file, marks), None if file["digest"] is None else str(file["digest"]))
+            for name, file in stored["files"].items()
+        }
+        return document, dict(stored["settings"])
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ScriptError) as error:
+        raise StorageError(f"not a stored document: {error}") from error
+
+
+def _dump(document: Document, settings: dict[str, Any], steps: int) -> str:
+    table: dict[int, int] = {}
+    numbers, marks = count(), []
+
+    def rows(draft: Draft) -> list[int]:
+        for mark in draft.marks:
+            if id(mark) not in table:
+                table[id(mark)] = next(numbers)
+                fields = mark.keyframe.model_dump(mode="json", exclude_defaults=True)
+                marks.append((mark.key, {"time": mark.keyframe.time, **fields}))
+        return [table[id(mark)] for mark in draft.marks]
+
+    def fields(draft: Draft) -> dict[str, Any]:
+        return {"rows": rows(draft), "angles": draft.angles, "next": draft.next_key}
+
+    def step(moment: Moment) -> dict[str, Any]:
+        return {**fields(moment.draft), "name": moment.name, "selection": moment.selection}
+
+    past, future = list(document.past)[max(len(document.past) - steps, 0) :], document.future[-steps:] if steps else []
+    names = {moment.name for moment in (*past, *future, document.now)}
+    stored = {
+        "format": FORMAT,
+        "now": step(document.now),
+        "past": [step(moment) for moment in past],
+        "future": [step(moment) for moment in future],
+        "files": {
+            name: {**fields(file.draft), "digest": file.digest}
+            for name, file in document.files.items()
+            if name in names
+        },
+        "settings": settings,
+    }
+    return json.dumps({**stored, "marks": marks}, separators=(",", ":"))
+
+
+def _moment(step: dict[str, Any], marks: list[Mark]) -> Moment:
+    draft = _draft(step, marks)
+    return Moment(draft, str(step["name"]), tuple(key for key in step["selection"] if key in draft.keys))
+
+
+def _draft(step: dict[str, Any], marks: list[Mark]) -> Draft:
+    """Checked as a script is: what comes back from a browser or a disk may be anything."""
+    chosen = tuple(marks[row] for row in step["rows"] if row >= 0)
+    if len({mark.key for mark in chosen}) != len(chosen) or not all(0 < mark.key < step["next"] for mark in chosen):
+        raise StorageError("keys are not unique")
+    if step["angles"] not in ("degrees", "radians"):
+        raise StorageError("unknown unit of angles")
+    if chosen:
+        keyframes = [dict(mark.keyframe.__dict__) for mark in chosen]
+        validate_script({"version": 1, "angles": step["angles"], "keyframes": keyframes})
+    return Draft(chosen, step["angles"], int(step["next"]))
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}

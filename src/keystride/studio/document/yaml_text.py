@@ -1,0 +1,145 @@
+"""Write a draft into the text of the YAML file it came from: comments, order and spelling of the rest are kept."""
+
+from collections.abc import Sequence
+from io import StringIO
+from typing import Any
+
+import yaml
+from ruamel.yaml import YAML, YAMLError
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+from keystride.keyframes.files import format_script, parse_script
+from keystride.keyframes.problems import ScriptError
+from keystride.keyframes.script import Keyframe
+from keystride.studio.document.draft import Draft
+
+
+def merge(text: str, keys: Sequence[int], draft: Draft) -> str:
+    """Return the text with the keyframes of the draft; `keys` are those of the keyframes in the text, in its order.
+
+    Comments above a keyframe belong to it. A text in a style other than a plain list of keyframes is written afresh.
+    """
+    script = draft.script()
+    if script is None:
+        raise ValueError("a script needs one keyframe at least")
+    try:
+        merged = _merge(text, keys, draft)
+        if parse_script(merged) == script:
+            return merged
+    except (yaml.YAMLError, YAMLError, ScriptError, _OtherStyle):
+        pass
+    return format_script(script)
+
+
+class _OtherStyle(Exception):
+    """The text is not a block list of block mappings, one keyframe after the other."""
+
+
+def _merge(text: str, keys: Sequence[int], draft: Draft) -> str:
+    before = parse_script(text)
+    if before.angles != draft.angles or len(before.keyframes) != len(keys):
+        raise _OtherStyle
+    header, blocks, trailer, indent = _split(text)
+    known = dict(zip(keys, zip(before.keyframes, blocks, strict=True), strict=True))
+    parts = [
+        _updated(*known[mark.key], mark.keyframe, indent) if mark.key in known else _written(mark.keyframe, indent)
+        for mark in draft.marks
+    ]
+    return header + "".join(parts) + trailer
+
+
+def _split(text: str) -> tuple[str, list[str], str, int]:
+    """Return what is above the list, a block of lines for each keyframe, what is below, and the column of the dashes."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if not isinstance(root, yaml.MappingNode) or root.flow_style:
+        raise _OtherStyle
+    items = next((value for key, value in root.value if key.value == "keyframes"), None)
+    if not isinstance(items, yaml.SequenceNode) or items.flow_style:
+        raise _OtherStyle
+    if any(not isinstance(item, yaml.MappingNode) or item.flow_style for item in items.value):
+        raise _OtherStyle
+    lines = text.splitlines(keepends=True)
+    if not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    starts = [item.start_mark.line for item in items.value]
+    ends = [_last_line(item) + 1 for item in items.value]
+    indent = items.start_mark.column
+    if any(not lines[start][indent:].startswith("- ") for start in starts) or len(set(starts)) != len(starts):
+        raise _OtherStyle
+    firsts = [_key_line(root) + 1, *ends[:-1]]
+    blocks = ["".join(lines[first:end]) for first, end in zip(firsts, ends, strict=True)]
+    return "".join(lines[: firsts[0]]), blocks, "".join(lines[ends[-1] :]), indent
+
+
+def _key_line(root: yaml.MappingNode) -> int:
+    return next(key.end_mark.line for key, _ in root.value if key.value == "keyframes")
+
+
+def _last_line(node: yaml.Node) -> int:
+    """The last line on which something of the node is written."""
+    if isinstance(node, yaml.MappingNode) and not node.flow_style:
+        return max(_last_line(value) for _, value in node.value)
+    if isinstance(node, yaml.SequenceNode) and not node.flow_style:
+        return max(_last_line(value) for value in node.value)
+    return node.end_mark.line if node.end_mark.column else node.end_mark.line - 1
+
+
+def _updated(old: Keyframe, block: str, new: Keyframe, indent: int) -> str:
+    """The block with the fields that differ replaced."""
+    if old == new:
+        return block
+    lines = block.splitlines(keepends=True)
+    first = next(row for row, line in enumerate(lines) if line[indent:].startswith("- "))
+    inner = lines[first].replace("- ", "  ", 1)
+    column = len(inner) - len(inner.lstrip())
+    body = "".join(
+        line[column:] if line[:column].isspace() else line.lstrip(" ") for line in (inner, *lines[first + 1 :])
+    )
+    editor = _editor()
+    fields = editor.load(body)
+    if not isinstance(fields, CommentedMap):
+        raise _OtherStyle
+    _replace(fields, old, new)
+    return "".join(lines[:first]) + _as_item(editor, fields, indent, column)
+
+
+def _replace(fields: CommentedMap, old: Keyframe, new: Keyframe) -> None:
+    before, after = _fields(old), _fields(new)
+    for name in [name for name in fields if name not in after]:
+        del fields[name]
+    for name, value in after.items():
+        if name not in fields or before.get(name) != value:
+            fields[name] = _node(value)
+
+
+def _written(keyframe: Keyframe, indent: int) -> str:
+    fields = CommentedMap((name, _node(value)) for name, value in _fields(keyframe).items())
+    return _as_item(_editor(), fields, indent, indent + 2)
+
+
+def _as_item(editor: YAML, fields: CommentedMap, indent: int, column: int) -> str:
+    stream = StringIO()
+    editor.dump(fields, stream)
+    lines = [" " * column + line if line.strip() else line for line in stream.getvalue().splitlines(keepends=True)]
+    lines[0] = " " * indent + "-" + lines[0][indent + 1 :]
+    return "".join(lines)
+
+
+def _fields(keyframe: Keyframe) -> dict[str, Any]:
+    return keyframe.model_dump(mode="json", exclude_defaults=True) | {"time": keyframe.time}
+
+
+def _node(value: Any) -> Any:
+    """Lists of numbers on one line."""
+    if not isinstance(value, list):
+        return value
+    node = CommentedSeq(value)
+    node.fa.set_flow_style()
+    return node
+
+
+def _editor() -> YAML:
+    editor = YAML(typ="rt")
+    editor.width = 120
+    editor.preserve_quotes = True
+    return editor

@@ -1,0 +1,368 @@
+"""One user's workspace: the script being edited, the robot that plays it, the forecast. No browser and no threads.
+
+While paused, what is at the play head is always what the script as it is now leads to: after an edit the past is
+simulated again from where it differs. While playing, an edit changes what lies ahead of the robot and nothing behind.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from keystride.evaluation.recording import Recording, record
+from keystride.keyframes.goals import CONTROL_DT
+from keystride.keyframes.limits import control_step
+from keystride.keyframes.resolve import resolve
+from keystride.keyframes.script import Keyframe
+from keystride.policy.outside import outside_training
+from keystride.policy.runtime import Policy
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+from keystride.studio.document import draft as drafts
+from keystride.studio.document import posing
+from keystride.studio.document.draft import Draft
+from keystride.studio.document.history import Document
+from keystride.studio.document.posing import new_keyframe
+from keystride.studio.page.timeline_data import keyframe_states
+from keystride.studio.playback.coaching import Tip
+from keystride.studio.playback.controllers import STAND_STILL, Controller, StandStill
+from keystride.studio.playback.forecast import ROUND, ROUNDS, Chances, Question
+from keystride.studio.playback.playback_clock import PlaybackClock
+from keystride.studio.playback.player import Player
+
+SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+BUDGET = 0.012  # s of simulation between two frames
+SETTLE = 0.15  # s after an edit until the past is simulated again
+COPY_DELAY = 0.5  # s from a keyframe to its duplicate
+FRICTION = 0.8  # the model's own
+NOWHERE = np.zeros((0, 2))
+
+
+@dataclass(frozen=True)
+class Gesture:
+    """Edits that are undone together. Held, they end when the user lets go; otherwise after a pause."""
+
+    name: Any
+    held: bool = False
+
+
+@dataclass(eq=False)
+class Forecast:
+    """What the last roll-outs said, by key. Stale after an edit, until the next ones report."""
+
+    odds: dict[int, float] = field(default_factory=dict)
+    falls: float = 0.0  # share of roll-outs that fell
+    path: Floats = field(default_factory=lambda: NOWHERE)  # (n, 2) m
+    errors: dict[int, Floats] = field(default_factory=dict)  # (6,) median, NaN where a component is absent
+    tips: dict[int, tuple[Tip, ...]] = field(default_factory=dict)  # what would make a missed keyframe work
+    progress: float = 0.0  # share of the roll-outs that are done
+    stale: bool = True
+
+
+class Editor:
+    def __init__(self, document: Document | None = None, *, inbetween: bool = True) -> None:
+        self.document = document or Document()
+        self.policy = STAND_STILL
+        self.player = Player(StandStill(), FRICTION, inbetween=inbetween)
+        self.clock = PlaybackClock()
+        self.playing = self.loop = False
+        self.range: tuple[float, float] | None = None  # s; loops stay inside
+        self.forecast = Forecast()
+        self.recording: Recording | None = None
+        self._clipboard: tuple[Keyframe, ...] = ()
+        self._states: dict[int, str] = {}
+        self._edited = -SETTLE
+        self._applied: Draft | None = None  # the draft that the player's goals were made from
+        self._question: Question | None = None
+
+    @property
+    def draft(self) -> Draft:
+        return self.document.draft
+
+    @property
+    def name(self) -> str:
+        return self.document.name
+
+    @property
+    def selected(self) -> int | None:
+        return self.document.selected
+
+    @property
+    def head(self) -> float:
+        """Seconds."""
+        return self.player.head * CONTROL_DT
+
+    @property
+    def simulating(self) -> bool:
+        """The past is being simulated again after an edit, or the head is ahead of the simulation."""
+        return not self.playing and (self.player.waiting or self._applied is not self.draft)
+
+    # Editing. ScriptError is raised where a change is not allowed.
+
+    def edit(
+        self,
+        change: Callable[[Draft], Draft],
+        now: float,
+        gesture: Gesture | None = None,
+        select: Iterable[int] | None = None,
+    ) -> None:
+        before = self.draft
+        name, time = (gesture.name, None if gesture.held else now) if gesture else (None, None)
+        self.document.edit(change(before), select, name, time)
+        if self.draft is not before:
+            self._changed(now)
+
+    def add(self, time: float, now: float) -> None:
+        keyframe = new_keyframe(self.draft, time)
+        self.edit(lambda draft: drafts.add(draft, keyframe), now, select=(self.draft.next_key,))
+
+    def duplicate(self, now: float) -> None:
+        """Repeat the selected keyframes a moment after the last of them; relative ones go on by their offsets."""
+        keyframes = self._selected_keyframes()
+        if keyframes:
+            self._insert(keyframes, keyframes[-1].time + COPY_DELAY, now)
+
+    def copy(self) -> None:
+        self._clipboard = self._selected_keyframes() or self._clipboard
+
+    def cut(self, now: float) -> None:
+        self.copy()
+        self.delete(now)
+
+    def paste(self, now: float) -> None:
+        """The first of the copied keyframes goes to the play head."""
+        if self._clipboard:
+            self._insert(self._clipboard, max(self.head, CONTROL_DT), now)
+
+    def delete(self, now: float, *, ripple: bool = False) -> None:
+        """Remove what is selected, and select what follows. Ripple: later keyframes move up."""
+        keys = self.document.selection
+        if not keys:
+            return
+        rows = [self.draft.row(key) for key in keys]
+        later = [key for key in self.draft.keys[min(rows) :] if key not in keys]
+        earlier = self.draft.keys[: min(rows)]
+        remove = drafts.ripple_remove if ripple else drafts.remove
+        self.edit(lambda draft: remove(draft, keys), now, select=later[:1] or earlier[-1:])
+
+    def retime(self, key: int, time: float, now: float, *, held: bool = False) -> None:
+        """Move a keyframe in time; the other selected ones move with it if it is selected."""
+        if key not in self.draft.keys:
+            return
+        keys = self.document.selection if key in self.document.selection else (key,)
+        first = min(self.draft.keyframe(each).time for each in keys)
+        delta = max(time - self.draft.keyframe(key).time, CONTROL_DT - first)
+        times = {each: self.draft.keyframe(each).time + delta for each in keys}
+        self.edit(lambda draft: drafts.set_times(draft, times), now, Gesture(("time", key), held))
+
+    def scale_times(self, pivot: float, factor: float, now: float, start: dict[int, float] | None = None) -> None:
+        """Stretch the selected keyframes in time about a pivot, as a held gesture; `start` are their times before it."""
+        times = start or {key: self.draft.keyframe(key).time for key in self.document.selection}
+        scaled = {key: pivot + (time - pivot) * factor for key, time in times.items() if key in self.draft.keys}
+        self.edit(lambda draft: drafts.set_times(draft, scaled), now, Gesture("scale", held=True))
+
+    def nudge(self, steps: int, now: float) -> None:
+        if self.selected is not None:
+            time = self.draft.keyframe(self.selected).time + steps * CONTROL_DT
+            self.retime(self.selected, time, now)
+
+    def select(self, keys: Iterable[int]) -> None:
+        self.document.select(keys)
+
+    def toggle_selected(self, key: int) -> None:
+        others = [each for each in self.document.selection if each != key]
+        self.document.select(others if key in self.document.selection else [*others, key])
+
+    def select_next(self, rows: int, *, extend: bool = False) -> None:
+        keys = self.draft.keys
+        if keys:
+            row = keys.index(self.selected) + rows if self.selected in keys else 0
+            key = keys[min(max(row, 0), len(keys) - 1)]
+            self.document.select([*(each for each in self.document.selection if each != key), key] if extend else [key])
+
+    def undo(self, now: float) -> None:
+        if self.document.undo():
+            self._changed(now)
+
+    def redo(self, now: float) -> None:
+        if self.document.redo():
+            self._changed(now)
+
+    def open(self, draft: Draft, name: str, now: float, digest: str | None = None) -> None:
+        """Take another script, from its start."""
+        self.document.open(draft, name, digest)
+        self.playing, self.range = False, None
+        self._changed(now)
+        self.player.restart()
+
+    def restore(self, document: Document, now: float) -> None:
+        """Go on with a document and its history."""
+        self.document = document
+        self.playing = False
+        self._changed(now)
+
+    # Playing.
+
+    def toggle(self, now: float) -> None:
+        self.playing = not self.playing
+        if self.playing:
+            self._apply(live=False)
+            self.clock.start(now)
+            if self.player.finished:
+                self.player.restart()
+
+    def restart(self) -> None:
+        self.player.restart()
+
+    def seek(self, time: float) -> None:
+        self.playing = False
+        self.player.seek(control_step(max(time, 0.0)))
+
+    def step(self, steps: int) -> None:
+        self.playing = False
+        self.player.seek(self.player.head + steps)
+
+    def jump(self, keyframes: int) -> None:
+        """To the time of the next keyframe, or of the previous one if negative."""
+        steps = [mark.keyframe.step for mark in self.draft.marks]
+        ahead = [step for step in steps if step > self.player.head] if keyframes > 0 else []
+        behind = [0, *(step for step in steps if step < self.player.head)] if keyframes < 0 else []
+        if ahead or behind:
+            self.seek((ahead[0] if ahead else behind[-1]) * CONTROL_DT)
+
+    def faster(self, notches: int) -> None:
+        notch = int(np.argmin(np.abs(np.array(SPEEDS) - self.clock.speed))) + notches
+        self.clock.speed = SPEEDS[min(max(notch, 0), len(SPEEDS) - 1)]
+
+    def shove(self, velocity: Floats) -> None:
+        self.player.push(velocity)
+
+    def set_controller(self, controller: Controller, name: str) -> None:
+        """From the play head on."""
+        self.policy = name
+        self.player.set_controller(controller)
+        self._outdate_forecast()
+
+    def set_friction(self, friction: float) -> None:
+        """From the play head on."""
+        self.player.set_friction(friction)
+        self._outdate_forecast()
+
+    def tick(self, now: float) -> bool:
+        """Do what is due at this time, in seconds; return whether a pass came to its end."""
+        if not self.playing and self._applied is not self.draft and now - self._edited >= SETTLE:
+            self._apply(live=False)
+        ended = self._play(self.clock.due(now)) if self.playing else False
+        if not self.playing:
+            self.player.catch_up(BUDGET)
+        return ended
+
+    # What is shown.
+
+    def states(self) -> dict[int, str]:
+        """By key; as it was before while an edit has not been applied yet."""
+        if self._applied is self.draft:
+            steps = self.player.goals.step[0].tolist()
+            words = keyframe_states(steps, self.player.verdicts()) if self.draft.keys else []
+            self._states = dict(zip(self.draft.keys, words, strict=True))
+        return {key: self._states.get(key, "coming") for key in self.draft.keys}
+
+    def outside_training(self) -> dict[int, list[str]]:
+        """By key, what the policy was not trained for."""
+        script, controller = self.draft.script(), self.player.controller
+        found: dict[int, list[str]] = {}
+        if script is not None and isinstance(controller, Policy):
+            for one in outside_training(script, controller.metadata, inbetween=self.player.inbetween):
+                found.setdefault(self.draft.keys[one.row], []).append(one.message)
+        return found
+
+    def question(self, now: float) -> Question | None:
+        """What a forecast is wanted of, if it was not asked before and edits have settled."""
+        script = self.draft.script()
+        if self._question is not None or script is None or now - self._edited < SETTLE:
+            return None
+        self._question = Question(script, self.policy, self.player.friction, inbetween=self.player.inbetween)
+        return self._question
+
+    def answer(self, question: Question, chances: Chances) -> None:
+        if question is self._question:
+            keys = self.draft.keys
+            self.forecast = Forecast(
+                odds=dict(zip(keys, chances.shares, strict=True)),
+                falls=chances.falls / chances.rollouts,
+                path=chances.path,
+                errors={} if chances.errors is None else dict(zip(keys, chances.errors, strict=True)),
+                tips={keys[chances.tips[0].row]: chances.tips} if chances.tips else {},
+                progress=chances.rollouts / (ROUND * ROUNDS),
+                stale=False,
+            )
+
+    def follow_tip(self, key: int, kind: str, now: float) -> None:
+        """Change a keyframe as the forecast suggests; later keyframes are delayed with it."""
+        tip = next((tip for tip in self.forecast.tips.get(key, ()) if tip.kind == kind), None)
+        if tip is None or key not in self.draft.keys:
+            return
+        if tip.time is not None:
+            delay = tip.time - self.draft.keyframe(key).time
+            later = self.draft.marks[self.draft.row(key) :]
+            times = {mark.key: mark.keyframe.time + delay for mark in later}
+            self.edit(lambda draft: drafts.set_times(draft, times), now)
+        elif tip.position is not None:
+            place = np.array(tip.position)
+            self.edit(lambda draft: posing.place(draft, key, place), now)
+        elif tip.component is not None:
+            component = tip.component
+            self.edit(lambda draft: posing.set_component(draft, key, component, False), now)
+
+    def _selected_keyframes(self) -> tuple[Keyframe, ...]:
+        return tuple(mark.keyframe for mark in self.draft.marks if mark.key in self.document.selection)
+
+    def _insert(self, keyframes: tuple[Keyframe, ...], time: float, now: float) -> None:
+        """The first at a time, the others as far from it as they were; all of them selected."""
+        delta, key = time - keyframes[0].time, self.draft.next_key
+        moved = [each.model_copy(update={"time": each.time + delta}) for each in keyframes]
+        self.edit(lambda draft: drafts.insert(draft, moved), now, select=range(key, key + len(moved)))
+
+    def _changed(self, now: float) -> None:
+        self._edited = now
+        self._outdate_forecast()
+        if self.playing:
+            self._apply(live=True)
+
+    def _outdate_forecast(self) -> None:
+        self._question = None
+        self.forecast.stale = True
+
+    def _apply(self, *, live: bool) -> None:
+        """Give the player the script as it is now."""
+        if self._applied is self.draft:
+            return
+        self._applied = self.draft
+        script = self.draft.script()
+        self.player.set_goals(resolve(script) if script else None, live=live)
+
+    def _play(self, steps: int) -> bool:
+        before, player = self.player.head, self.player
+        player.seek(min(before + steps, player.end))
+        if not player.catch_up(BUDGET):
+            player.seek(max(before, player.recorded))
+        ended = player.finished
+        self.clock.given += steps if ended else player.head - before
+        if ended:
+            self._end_pass()
+        elif self.loop and self.range and self.head >= self.range[1]:
+            player.seek(control_step(self.range[0]))
+        return ended
+
+    def _end_pass(self) -> None:
+        script = self.draft.script()
+        if script is not None and self.player.recorded >= self.player.end:
+            labels = tuple(keyframe.label or "" for keyframe in script.keyframes)
+            title = self.name.rsplit(".", 1)[0]
+            self.recording = record(self.player.rollout(), 0, GO2, title=title, policy=self.policy, labels=labels)
+        self.playing = self.loop
+        if self.loop:
+            self.player.restart()
+            if self.range:
+                self.player.seek(control_step(self.range[0]))

@@ -1,0 +1,60 @@
+"""The result of a pass in words and drawings: the table of the panel, and a page to keep."""
+
+from html import escape
+
+import numpy as np
+
+from keystride.evaluation.errors import METRICS, THRESHOLDS
+from keystride.evaluation.recording import Recording
+from keystride.keyframes.goals import CONTROL_DT
+from keystride.studio.export.charts import charts
+
+HEADINGS = ("", "time", "distance", "roll", "pitch", "yaw", "posture", "height", "")
+UNITS = {"distance_m": "{:.2f} m", "height_m": "{:.2f} m"}
+DEGREES = "{:.1f}°"
+
+STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:0 1em;color:#1d2129}
+table{border-collapse:collapse;width:100%}td,th{padding:.25em .6em;text-align:right;border-bottom:1px solid #ddd}
+.met{color:#178a58}.missed,.over{color:#d03a3a}.charts{display:grid;grid-template-columns:1fr 1fr;gap:1em}"""
+
+
+def headline(recording: Recording) -> str:
+    """One sentence."""
+    met, count = int(recording.met.sum()), len(recording.met)
+    fall = "" if recording.fell_at is None else f"; the robot fell at {recording.fell_at:.2f} s"
+    return f"{met} of {count} keyframes met{fall}"
+
+
+def table(recording: Recording) -> str:
+    """Return HTML with one row per keyframe; what is over its threshold is highlighted, a dash is a component left open."""
+    cells = "".join(f"<th>{name}</th>" for name in HEADINGS)
+    rows = "".join(_row(recording, k) for k in range(len(recording.met)))
+    return f'<table class="ks-errors"><tr>{cells}</tr>{rows}</table>'
+
+
+def page(recording: Recording) -> str:
+    """Everything about the pass in one HTML file, without motion."""
+    title = escape(recording.title)
+    drawings = "".join(f"<div>{drawing}</div>" for drawing in charts(recording))
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+        f"<h1>{title}</h1><p>Policy: {escape(recording.policy)}. {escape(headline(recording))}.</p>{table(recording)}"
+        f"<p>Met means within {escape(str(THRESHOLDS))}, by a robot that has not fallen.</p>"
+        f'<div class="charts">{drawings}</div></html>\n'
+    )
+
+
+def _row(recording: Recording, k: int) -> str:
+    cells = f"<td>{k + 1}</td><td>{recording.steps[k] * CONTROL_DT:.2f} s</td>"
+    for metric, error in zip(METRICS, recording.errors[k].tolist(), strict=True):
+        over = error - getattr(THRESHOLDS, metric)
+        title = f' class="over" title="{_cell(metric, over)} over"' if over > 0 else ""
+        cells += f"<td{title}>{_cell(metric, error)}</td>"
+    word = "met" if recording.met[k] else "missed"
+    return f'<tr>{cells}<td class="{word}">{word}</td></tr>'
+
+
+def _cell(metric: str, error: float) -> str:
+    if np.isnan(error):
+        return "-"
+    return UNITS.get(metric, DEGREES).format(error)

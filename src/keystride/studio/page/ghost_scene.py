@@ -1,0 +1,224 @@
+"""The keyframes on the stage: translucent robots that can be clicked and dragged, and handles on the selected one."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import trimesh
+import viser
+
+from keystride import geometry
+from keystride.robot.go2 import GO2
+from keystride.studio.document.keyframe_poses import Ghost
+from keystride.studio.document.posing import feet_in_world, legs_at_limits
+from keystride.studio.page import handles, palette
+from keystride.studio.page.handles import Grab, Move, Ray
+from keystride.studio.page.meshes import Figure
+from keystride.studio.page.scene import ROOT, Scene
+from keystride.studio.page.timeline_data import Caption
+
+OPEN = 0.12  # opacity of legs whose posture is left open
+SHADE = {False: 0.34, True: 0.62}  # opacity, by whether it is selected
+CLOSE = 0.25  # m
+ABOVE = 0.24  # m, of the label over the base
+LINE = 0.09  # m, between captions of ghosts that stand in the same place
+NEARBY = 14  # ghosts that are drawn: those nearest in time to the active one
+DOUBLE_CLICK = 0.5  # s
+
+
+@dataclass(frozen=True)
+class Actions:
+    """What the user does to ghosts."""
+
+    clicked: Callable[[int], None]
+    framed: Callable[[int], None]  # double-clicked
+    moved: Callable[[Move | None], None]  # None: let go
+
+
+class GhostScene:
+    def __init__(self, client: viser.ClientHandle, figure: Figure, scene: Scene, actions: Actions) -> None:
+        self._client, self._figure, self._scene, self._actions = client, figure, scene, actions
+        self._bodies: list[viser.BatchedMeshHandle] = []
+        self._labels: dict[int, viser.LabelHandle] = {}
+        self._ghosts: dict[int, Ghost] = {}
+        self._keys: tuple[int, ...] = ()
+        self._selected: int | None = None
+        self._grab: Grab | None = None
+        self._shown = True
+        self._last_click: tuple[int, float] = (0, 0.0)
+        self._handles = self._add_handles()
+
+    def show(self, ghosts: Mapping[int, Ghost], captions: Mapping[int, Caption], selected: int | None) -> None:
+        """Draw those near the active keyframe, with colours and handles."""
+        near = nearby(tuple(ghosts), selected, captions)
+        with self._client.atomic():
+            self._ghosts, self._selected = {key: ghosts[key] for key in near}, selected
+            if near != self._keys:
+                self._rebuild(near)
+            if self._ghosts:
+                self._pose()
+                self._colour(captions)
+            self._caption(captions)
+            self._place_handles()
+
+    def set_visible(self, on: bool) -> None:
+        self._shown = on
+        for handle in (*self._bodies, *self._labels.values()):
+            handle.visible = on
+        self._place_handles()
+
+    def _add_handles(self) -> dict[str, viser.MeshHandle]:
+        ring = trimesh.creation.torus(handles.RING_RADIUS, handles.RING_TUBE, major_sections=48, minor_sections=10)
+        shaft = trimesh.creation.cylinder(handles.ARROW_RADIUS / 2, handles.ARROW_TO - handles.ARROW_FROM, sections=12)
+        shaft.apply_translation([0.0, 0.0, (handles.ARROW_FROM + handles.ARROW_TO) / 2])
+        tip = trimesh.creation.cone(1.6 * handles.ARROW_RADIUS, 0.12, sections=16)
+        tip.apply_translation([0.0, 0.0, handles.ARROW_TO])
+        arrow = trimesh.util.concatenate([shaft, tip])
+        foot = trimesh.creation.icosphere(2, handles.FOOT_RADIUS)
+        meshes = {"yaw": (ring, palette.TURN), "height": (arrow, palette.LIFT)}
+        meshes |= {name: (foot, palette.FOOT) for name in handles.FEET}
+        added = {}
+        for name, (mesh, rgb) in meshes.items():
+            handle = self._client.scene.add_mesh_simple(
+                f"{ROOT}/handles/{name}",
+                np.asarray(mesh.vertices),
+                np.asarray(mesh.faces),
+                color=rgb,
+                opacity=0.85,
+                cast_shadow=False,
+                receive_shadow=False,
+                visible=False,
+            )
+            handle.on_drag(self._on_drag)
+            added[name] = handle
+        return added
+
+    def _rebuild(self, keys: tuple[int, ...]) -> None:
+        for handle in self._bodies:
+            handle.remove()
+        self._keys, count = keys, len(keys)
+        self._bodies = [
+            self._client.scene.add_batched_meshes_simple(
+                f"{ROOT}/ghosts/{body.name}",
+                body.outline.vertices,
+                body.outline.faces,
+                np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
+                np.zeros((count, 3)),
+                batched_colors=np.zeros((count, 3), dtype=np.uint8),
+                batched_opacities=np.ones(count),
+                opacity=0.999,  # below one, or the instances' own opacities are not drawn
+                lod="off",
+                cast_shadow=False,
+                receive_shadow=False,
+                visible=self._shown,
+            )
+            for body in (self._figure.bodies if keys else ())
+        ]
+        for handle in self._bodies:
+            handle.on_click(self._on_click)
+            handle.on_drag(self._on_drag)
+
+    def _pose(self) -> None:
+        placed = [
+            self._figure.place(ghost.position, ghost.orientation, ghost.joints) for ghost in self._ghosts.values()
+        ]
+        for body, handle in enumerate(self._bodies):
+            handle.batched_positions = np.array([positions[body] for positions, _ in placed], dtype=np.float32)
+            handle.batched_wxyzs = np.array([orientations[body] for _, orientations in placed], dtype=np.float32)
+
+    def _colour(self, captions: Mapping[int, Caption]) -> None:
+        """By state; legs of the selected ghost that are at a limit are red."""
+        colours = np.array([palette.STATES[captions[key].state] for key in self._ghosts], dtype=np.uint8)
+        shade = np.array([SHADE[key == self._selected] for key in self._ghosts], dtype=np.float32)
+        posed = np.array([ghost.posed for ghost in self._ghosts.values()])
+        chosen = next((row for row, key in enumerate(self._ghosts) if key == self._selected), None)
+        limits = legs_at_limits(self._ghosts[self._selected].joints) if self._selected in self._ghosts else ()
+        stuck = {GO2.leg_names[leg] for leg, at_limit in enumerate(limits) if at_limit}
+        for body, handle in zip(self._figure.bodies, self._bodies, strict=True):
+            own = colours.copy()
+            if chosen is not None and posed[chosen] and body.name.split("_")[0] in stuck:
+                own[chosen] = palette.LIMIT
+            handle.batched_colors = own
+            handle.batched_opacities = np.where(posed | (not body.is_leg), shade, OPEN).astype(np.float32)
+
+    def _caption(self, captions: Mapping[int, Caption]) -> None:
+        for key in [key for key in self._labels if key not in self._ghosts]:
+            self._labels.pop(key).remove()
+        for key, ghost in self._ghosts.items():
+            label = self._labels.get(key)
+            if label is None:
+                label = self._labels[key] = self._client.scene.add_label(
+                    f"{ROOT}/captions/{key}", "", anchor="bottom-center", font_screen_scale=0.85, visible=self._shown
+                )
+            label.text = captions[key].text
+            label.position = ghost.position + np.array([0.0, 0.0, ABOVE + LINE * _under(self._ghosts, key)])
+
+    def _place_handles(self) -> None:
+        ghost = self._ghosts.get(self._selected) if self._selected is not None else None
+        for handle in self._handles.values():
+            handle.visible = ghost is not None and self._shown
+        if ghost is None:
+            return
+        self._handles["yaw"].position = self._handles["height"].position = ghost.position
+        self._handles["yaw"].wxyz = geometry.from_yaw(ghost.angles[2])
+        limits = legs_at_limits(ghost.joints)
+        for name, foot, at_limit in zip(handles.FEET, feet_in_world(ghost), limits, strict=True):
+            self._handles[name].position = foot
+            self._handles[name].color = palette.LIMIT if at_limit and ghost.posed else palette.FOOT
+
+    # Coroutines keep the order of events; functions would run in a pool of threads.
+
+    async def _on_click(self, event: viser.SceneNodePointerEvent) -> None:
+        if event.instance_index is None or event.instance_index >= len(self._keys):
+            return
+        key, now = self._keys[event.instance_index], time.monotonic()
+        twice = self._last_click[0] == key and now - self._last_click[1] < DOUBLE_CLICK
+        self._last_click = (key, now)
+        (self._actions.framed if twice else self._actions.clicked)(key)
+
+    async def _on_drag(self, event: viser.SceneNodeDragEvent) -> None:
+        if event.phase == "end":
+            self._grab = None
+            self._actions.moved(None)
+            return
+        point = self._scene.to_stage(np.array(event.end_position))
+        ray = Ray.through(self._scene.to_stage(np.array(event.client.camera.position)), point)
+        if event.phase == "start":
+            self._grab = self._grabbed(event, ray)
+        elif self._grab is not None:
+            self._actions.moved(self._grab.move(ray, point))
+
+    def _grabbed(self, event: viser.SceneNodeDragEvent, ray: Ray) -> Grab | None:
+        """What is on top: a handle of the selected ghost, also if another ghost is before it; else that ghost."""
+        point = self._scene.to_stage(np.array(event.start_position))
+        start = Ray.through(ray.origin, point)
+        chosen = self._ghosts.get(self._selected) if self._selected is not None else None
+        handle = handles.pick(chosen, start) if chosen is not None and self._shown else None
+        if handle is None:
+            name = event.target.name.rsplit("/", 1)[-1]
+            handle = name if name in self._handles else None
+        if handle is not None and chosen is not None and self._selected is not None:
+            return Grab(handle, self._selected, chosen, point, start)
+        row = event.instance_index
+        if row is None or row >= len(self._keys):
+            return None
+        key = self._keys[row]
+        self._actions.clicked(key)
+        return Grab("ground", key, self._ghosts[key], point, start)
+
+
+def nearby(keys: tuple[int, ...], selected: int | None, captions: Mapping[int, Caption]) -> tuple[int, ...]:
+    """The keys around the selected one, or else around the one that is next."""
+    if len(keys) <= NEARBY:
+        return keys
+    active = next((row for row, key in enumerate(keys) if captions[key].state == "active"), 0)
+    centre = keys.index(selected) if selected in keys else active
+    first = min(max(centre - NEARBY // 2, 0), len(keys) - NEARBY)
+    return keys[first : first + NEARBY]
+
+
+def _under(ghosts: Mapping[int, Ghost], key: int) -> int:
+    """The number of earlier ghosts in the same place."""
+    earlier = [ghosts[other] for other in ghosts if other < key]
+    return sum(bool(np.linalg.norm(ghosts[key].position[:2] - ghost.position[:2]) < CLOSE) for ghost in earlier)

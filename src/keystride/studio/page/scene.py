@@ -1,0 +1,139 @@
+"""What is on the stage: the robot, the way it is asked to go, the way it should take and the way it went.
+
+Each browser has one.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+
+from keystride.robot.description import Floats
+from keystride.studio.page import palette
+from keystride.studio.page.ground_grid import add_floor, sky
+from keystride.studio.page.meshes import Figure
+from keystride.studio.playback.trajectory_buffer import Pose
+
+ROOT = "/stage"  # everything hangs on it: to follow the robot, the stage moves and the camera stays with its owner
+TRACE_EVERY = 5  # control steps
+OVER_GROUND = 0.004  # m
+ARRIVED = 0.005  # m
+WAYPOINT = 0.08  # m, length of the stroke that stands for a waypoint
+FRAME_DISTANCE = 1.8  # m
+VIEWS = {
+    "side": np.array([0.0, -3.0, 0.15]),
+    "top": np.array([-0.01, 0.0, 4.0]),
+    "free": np.array([-2.1, -2.7, 1.35]),
+}  # m, from what is looked at
+FOLLOW = 0.12  # share of the way to the robot that the stage moves in a frame
+
+
+class Scene:
+    def __init__(self, client: viser.ClientHandle, figure: Figure) -> None:
+        self._client = client
+        self._figure = figure
+        self._root = client.scene.add_frame(ROOT, show_axes=False)
+        self._centre = self._place = np.zeros(2)
+        self.following = True
+        client.scene.set_background_image(sky(), format="png")
+        add_floor(client.scene, ROOT)
+        self._robot = [
+            client.scene.add_mesh_trimesh(f"{ROOT}/robot/{body.name}", body.whole.mesh()) for body in figure.bodies
+        ]
+        self._path = self._lines("path", palette.PATH, 0.012)
+        self._trace = self._lines("trace", palette.TRACE, 0.016)
+        self._expected = self._lines("expected", palette.EXPECTED, 0.014)
+        self._waypoints = self._lines("waypoints", palette.WAYPOINTS, 0.008)
+
+    def show_robot(self, pose: Pose) -> None:
+        positions, orientations = self._figure.place(pose.position, pose.orientation, pose.joints)
+        with self._client.atomic():
+            self._follow(pose.position[:2])
+            for handle, position, orientation in zip(self._robot, positions, orientations, strict=True):
+                handle.position, handle.wxyz = position, orientation
+
+    def show_path(self, points: Iterable[Floats]) -> None:
+        """From the start through points (2 or more,) on the ground."""
+        ground = np.array([(0.0, 0.0), *((point[0], point[1]) for point in points)])
+        self._path.points = _chain(ground)
+
+    def show_trace(self, positions: Floats) -> None:
+        """Where the base was, (n, 3), one a control step."""
+        ground = positions[::TRACE_EVERY, :2]
+        self._trace.points = _chain(ground)
+
+    def show_expected(self, ground: Floats) -> None:
+        """The way that a forecast takes, (n, 2), as dashes."""
+        self._expected.points = _chain(ground)[::2]
+
+    def show_waypoints(self, places: Floats) -> None:
+        """Draw waypoints (n, 3) x, y, yaw as short faint strokes in the direction of their heading."""
+        half = 0.5 * WAYPOINT * np.stack([np.cos(places[:, 2]), np.sin(places[:, 2])], axis=1)
+        strokes = [
+            _chain(np.stack([place - part, place + part])) for place, part in zip(places[:, :2], half, strict=True)
+        ]
+        self._waypoints.points = np.concatenate(strokes) if strokes else _chain(places[:, :2])
+
+    def set_visible(self, *, path: bool, trace: bool) -> None:
+        self._path.visible = self._waypoints.visible = path
+        self._trace.visible = self._expected.visible = trace
+
+    def set_shadows(self, on: bool) -> None:
+        self._client.scene.configure_default_lights(cast_shadow=on)
+
+    def set_following(self, on: bool) -> None:
+        """Without a jump: where the stage was moved, the camera takes over."""
+        self.following = on
+        if on:
+            return
+        shift = np.array([*self._centre, 0.0])
+        self._centre = np.zeros(2)
+        with self._client.atomic():
+            self._root.position = (0.0, 0.0, 0.0)
+            look_at = self._client.camera.look_at + shift
+            self._client.camera.position = self._client.camera.position + shift
+            self._client.camera.look_at = look_at
+
+    def to_stage(self, point: Floats) -> Floats:
+        """(3,) from the world of the browser to the stage, which is moved to follow the robot."""
+        return point + np.array([*self._centre, 0.0])
+
+    def look_at(self, point: Floats) -> None:
+        """Frame a point (3,) of the stage, from the side on which the camera is."""
+        target = point - np.array([*self._centre, 0.0])
+        away = self._client.camera.position - self._client.camera.look_at
+        distance = np.linalg.norm(away)
+        with self._client.atomic():
+            self._client.camera.position = target + away * (FRAME_DISTANCE / max(distance, 1e-6))
+            self._client.camera.look_at = target
+
+    def look_from(self, view: str) -> None:
+        """From the side or from above, at what the camera looks at now; or from where the page began."""
+        offset, target = VIEWS[view], np.array(self._client.camera.look_at)
+        with self._client.atomic():
+            self._client.camera.position = target + offset
+            self._client.camera.look_at = target
+
+    @property
+    def gliding(self) -> bool:
+        """The stage is still on its way to where the robot is."""
+        return self.following and bool(np.abs(self._place - self._centre).max() > ARRIVED)
+
+    def _follow(self, place: Floats) -> None:
+        self._place = place
+        if self.gliding:
+            self._centre = self._centre + FOLLOW * (place - self._centre)
+            self._root.position = (-self._centre[0], -self._centre[1], 0.0)
+
+    def _lines(self, name: str, colour: palette.RGB, thickness: float) -> viser.LineSegmentsHandle:
+        nothing = np.zeros((1, 2, 3))
+        return self._client.scene.add_line_segments(f"{ROOT}/{name}", nothing, colors=colour, thickness=thickness)
+
+
+def _chain(ground: Floats) -> NDArray[np.float32]:
+    """(n, 2) points to (n - 1, 2, 3) segments, or to one without length."""
+    points = np.concatenate([ground, np.full((len(ground), 1), OVER_GROUND)], axis=1).astype(np.float32)
+    if len(points) < 2:
+        return np.zeros((1, 2, 3), dtype=np.float32)
+    return np.stack([points[:-1], points[1:]], axis=1)

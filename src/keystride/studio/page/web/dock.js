@@ -1,0 +1,130 @@
+// The bar of buttons, and the frame around the timeline.
+const icon = (body) => `<svg class="i" viewBox="0 0 24 24">${body}</svg>`;
+const ICONS = {
+  play: icon('<path class="f" d="M7 4l14 8-14 8z"/>'),
+  pause: icon('<path class="f" d="M6 4h4v16H6zM14 4h4v16h-4z"/>'),
+  restart: icon('<path class="f" d="M20 5v14L9 12z"/><path d="M5 5v14"/>'),
+  loop: icon('<path d="M17 2l4 4-4 4"/><path d="M3 11v-1a4 4 0 0 1 4-4h14M7 22l-4-4 4-4"/><path d="M21 13v1a4 4 0 0 1-4 4H3"/>'),
+  add: icon('<path d="M12 3l9 9-9 9-9-9z"/><path d="M12 9v6M9 12h6"/>'),
+  copy: icon('<rect x="9" y="9" width="12" height="12" rx="2"/><path d="M5 15H4a2 2 0 0 1-2-2V4a2 2 0 0 1 2-2h9a2 2 0 0 1 2 2v1"/>'),
+  bin: icon('<path d="M3 6h18M8 6V4h8v2M6 6l1 15h10l1-15"/>'),
+  undo: icon('<path d="M9 14L4 9l5-5"/><path d="M4 9h11a5 5 0 0 1 0 11h-3"/>'),
+  redo: icon('<path d="M15 14l5-5-5-5"/><path d="M20 9H9a5 5 0 0 0 0 11h3"/>'),
+  shove: icon('<path d="M3 12h13M11 6l6 6-6 6"/><path d="M21 4v16"/>'),
+  snap: icon('<path d="M4 4v16M12 4v16M20 4v16"/><path d="M8 12h8"/>'),
+  music: icon('<path d="M9 18V5l12-2v13"/><circle cx="6" cy="18" r="3"/><circle cx="18" cy="16" r="3"/>'),
+  help: icon('<circle cx="12" cy="12" r="9"/><path d="M9.5 9a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M12 17h.01"/>'),
+};
+const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 4];
+
+
+const dock = document.createElement("div");
+dock.id = "ks-dock";
+dock.innerHTML = `
+  <div class="ks-bar" role="toolbar" aria-label="Playback and editing">
+    <button data-do="restart" title="Back to the start (Home)">${ICONS.restart}</button>
+    <button data-do="toggle" class="play" title="Play or pause (space)">${ICONS.play}</button>
+    <button data-do="loop" title="Play again and again (L); drag on the ruler with Shift to loop a range">${ICONS.loop}</button>
+    <select data-do="speed" aria-label="Speed" title="Speed ([ and ])">${SPEEDS.map((s) => `<option value="${s}">${s}×</option>`).join("")}</select>
+    <span class="ks-time"><b>0.00</b> <small></small></span>
+    <span class="ks-busy" role="status"></span>
+    <span class="gap"></span>
+    <button data-do="add" title="Keyframe at the play head (K)">${ICONS.add}<span class="word">Keyframe</span></button>
+    <button data-do="duplicate" title="Duplicate (Ctrl D)">${ICONS.copy}</button>
+    <button data-do="delete" title="Delete (Del)">${ICONS.bin}</button>
+    <span class="gap"></span>
+    <button data-do="undo" title="Undo (Ctrl Z)">${ICONS.undo}</button>
+    <button data-do="redo" title="Redo (Ctrl Shift Z)">${ICONS.redo}</button>
+    <span class="gap"></span>
+    <button data-do="shove" title="Shove the robot (P)">${ICONS.shove}<span class="word">Shove</span></button>
+    <span class="gap"></span>
+    <select data-do="snap" aria-label="Snap to" title="Snap keyframes to">
+      <option value="0">no snap</option><option value="0.1">0.1 s</option><option value="0.25">0.25 s</option>
+      <option value="0.5">0.5 s</option><option value="1">1 s</option><option value="beats">beats</option></select>
+    <button data-do="music" title="Load a WAV file to set the show to">${ICONS.music}<span class="word">Music</span></button>
+    <span class="fill"></span>
+    <span class="ks-note"></span>
+    <button data-do="help" title="Keyboard shortcuts (?)">${ICONS.help}</button>
+  </div>
+  <div id="ks-tips" role="status"></div>
+  <div id="ks-view"></div>`;
+document.body.appendChild(dock);
+document.title = "Keystride Studio";
+dock.querySelectorAll("button").forEach((each) => each.setAttribute("aria-label", each.title));
+
+const awayNotice = document.createElement("div");
+awayNotice.id = "ks-away";
+awayNotice.setAttribute("role", "alert");
+awayNotice.textContent = "The studio's server does not answer. Your work is kept in this browser. If it was started again, open its new address in this tab.";
+document.body.appendChild(awayNotice);
+
+const button = (name) => dock.querySelector(`[data-do="${name}"]`);
+const clean = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+dock.addEventListener("click", (event) => {
+  const name = event.target.closest("button")?.dataset.do;
+  if (name === "help") toggleHelp();
+  else if (name === "music") chooseMusic();
+  else if (name) channel.send(name);
+});
+button("speed").addEventListener("change", (event) => channel.send("speed", Number(event.target.value)));
+
+function showAway() {
+  const away = channel.away();
+  awayNotice.classList.toggle("on", away);
+  dock.toggleAttribute("inert", away || !channel.ready);
+}
+setInterval(showAway, 200);
+
+function showTransport(now) {
+  button("toggle").innerHTML = now.playing ? ICONS.pause : ICONS.play;
+  button("loop").classList.toggle("on", now.loop);
+  button("loop").setAttribute("aria-pressed", now.loop);
+  if (document.activeElement !== button("speed")) button("speed").value = String(now.speed);
+  dock.querySelector(".ks-time b").textContent = now.head.toFixed(2);
+  dock.querySelector(".ks-time small").textContent = `/ ${now.end.toFixed(2)} s`;
+  const busy = now.simulating ? `simulating ${now.recorded.toFixed(1)} s` : "";
+  if (dock.querySelector(".ks-busy").textContent !== busy) dock.querySelector(".ks-busy").textContent = busy;
+}
+function showDocument(script) {
+  button("undo").disabled = !script.undo;
+  button("redo").disabled = !script.redo;
+  button("delete").disabled = button("duplicate").disabled = script.selected === null;
+  showTips(script);
+  const dirty = script.unsaved ? '<span class="ks-dirty" title="not saved">●</span>' : "";
+  const changed = script.changedOnDisk ? ' <span class="ks-dirty">changed on disk</span>' : "";
+  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${changed} · ${clean(script.note)}`;
+}
+
+// What the forecast suggests for the first keyframe that is missed; one click does it.
+const TIP_BUTTONS = { retime: "Retime", shorten: "Shorten", loosen: "Loosen" };
+const tipsBar = document.getElementById("ks-tips");
+function showTips({ tips }) {
+  const html = tips ? `Keyframe ${tips.number}: ` + tips.tips.map((tip) =>
+    `<span>${clean(tip.text)} <button data-tip="${tip.kind}" data-key="${tips.key}">${TIP_BUTTONS[tip.kind]}</button></span>`).join(" · ") : "";
+  if (tipsBar.drawn !== html) tipsBar.innerHTML = tipsBar.drawn = html;
+}
+tipsBar.addEventListener("click", (event) => {
+  const { tip, key } = event.target.dataset;
+  if (tip) channel.send("follow_tip", [Number(key), tip]);
+});
+
+// A question of the session's: a dialog that takes the keyboard. Escape presses its last button.
+const question = document.createElement("dialog");
+question.id = "ks-question";
+question.className = "ks-dialog";
+document.body.appendChild(question);
+question.addEventListener("click", (event) => {
+  const choice = event.target.closest("button")?.textContent;
+  if (choice) { question.close(); channel.send("answer", choice); }
+});
+question.addEventListener("cancel", (event) => {
+  event.preventDefault();
+  question.querySelector("button:last-of-type").click();
+});
+function showQuestion(asked) {
+  if (!asked.text) return question.close();
+  question.innerHTML = `<p>${clean(asked.text)}</p><div>${asked.buttons.map((text) => `<button>${clean(text)}</button>`).join("")}</div>`;
+  if (!question.open) question.showModal();
+  question.querySelector("button:last-of-type").focus();
+}

@@ -1,0 +1,152 @@
+// Shortcuts and the list of them, who has the keyboard, and what the session is told about the browser.
+const HELP = [
+  ["Space", "play or pause"], ["Home", "back to the start"],
+  ["← →", "one control step back, forward"], ["Shift ← →", "ten steps"],
+  ["Ctrl ← →", "play head to the previous, next keyframe"], ["↑ ↓", "select the previous, next keyframe"],
+  ["Shift ↑ ↓", "add it to the selection"], ["Ctrl A", "select all"],
+  ["K", "add a keyframe at the play head"], [", .", "selected keyframes 20 ms earlier, later"],
+  ["Ctrl C", "copy"], ["Ctrl X", "cut"], ["Ctrl V", "paste at the play head"], ["Ctrl D", "duplicate"],
+  ["Del", "delete"], ["Shift Del", "delete and close the gap"],
+  ["Ctrl Z", "undo"], ["Ctrl Shift Z", "redo"],
+  ["[ ]", "slower, faster"], ["L", "loop"], ["I O", "start, end of the looped range"], ["B", "tap a beat"],
+  ["F", "camera follows the robot, or is free"], ["1 2 3", "view from the side, from above, free"],
+  ["P", "shove the robot"], ["Esc", "select none"], ["Ctrl S", "save the script"], ["?", "this list"],
+];
+const help = document.createElement("dialog");
+help.id = "ks-help";
+help.className = "ks-dialog";
+help.innerHTML = `<h2>Keyboard shortcuts</h2><div class="cols">${HELP.map(([keys, text]) =>
+  `<div><span>${text}</span><span>${keys.split(" ").map((key) => `<kbd>${key}</kbd>`).join(" ")}</span></div>`).join("")}</div>
+  <p>Click a ghost or a mark to select it, double-click a ghost to look at it. Drag marks in time; drag an empty place of the
+  lane to select several, and the ends of the band above them to stretch it. Drag a ghost over the ground, its ring to turn it,
+  its arrow to lift it, its feet to pose it. Scroll to zoom the timeline.
+  The dots under a mark stand for what it asks for: position, roll, pitch, yaw, posture.</p><div><button autofocus>Close</button></div>`;
+document.body.appendChild(help);
+help.addEventListener("click", (event) => {
+  if (event.target === help || event.target.closest("button")) help.close();
+});
+function toggleHelp() { if (help.open) help.close(); else help.showModal(); }
+
+const KEYS = {
+  " ": "toggle", Home: "restart", Delete: "delete", Backspace: "delete", "shift+Delete": "ripple", k: "add", Insert: "add", l: "loop",
+  f: "follow", p: "shove", "1": ["look", "side"], "2": ["look", "top"], "3": ["look", "free"],
+  "[": ["faster", -1], "]": ["faster", 1], ",": ["nudge", -1], ".": ["nudge", 1],
+  ArrowUp: ["next", -1], ArrowDown: ["next", 1], "shift+ArrowUp": ["extend", -1], "shift+ArrowDown": ["extend", 1],
+  "ctrl+z": "undo", "ctrl+shift+z": "redo", "ctrl+y": "redo", "ctrl+d": "duplicate", "ctrl+s": "save", "ctrl+a": "select_all",
+  "ctrl+c": "copy", "ctrl+x": "cut", "ctrl+v": "paste", Escape: ["select", []],
+  ArrowLeft: ["step", -1], ArrowRight: ["step", 1], "shift+ArrowLeft": ["step", -10], "shift+ArrowRight": ["step", 10],
+  "ctrl+ArrowLeft": ["jump", -1], "ctrl+ArrowRight": ["jump", 1],
+};
+const LOCAL = { "?": toggleHelp, i: () => setRange(now.head, null), o: () => setRange(null, now.head), b: tapBeat };
+const ONCE = ["toggle", "add", "duplicate", "delete", "ripple", "shove", "paste", "cut"];
+
+// Who has the keyboard? Text that is being typed; a list that is open; a slider its arrows; and whatever was reached
+// with the Tab key its own keys. Everything else is a shortcut, also while a tick box or button that was clicked has focus.
+let byTab = false;
+window.addEventListener("pointerdown", () => { byTab = false; }, true);
+const TEXT = "input:not([type=checkbox], [type=radio], [type=range], [type=button], [type=file], [readonly]), textarea, [contenteditable]";
+const isNumber = (box) => /decimal|numeric/.test(box.inputMode) || box.type === "number";
+const NATIVE = { slider: /^(Arrow|Home|End|Page)/, tab: /^( |Enter|Arrow|Home|End)/, button: /^( |Enter)/, checkbox: /^ /, select: /^( |Enter|Arrow|Home|End|.$)/ };
+function kindOf(element) {
+  if (element.matches("[role=slider], [type=range]")) return "slider";
+  if (element.matches("[role=tab]")) return "tab";
+  if (element.matches("[type=checkbox], [type=radio], [role=switch]")) return "checkbox";
+  if (element.matches("button, [role=button], a, label")) return "button";
+  return element.matches("select") ? "select" : null;
+}
+function keepsKey(element, name, key) {
+  if ([...document.querySelectorAll("[role=option]")].some((option) => option.getClientRects().length)) return true; // a list is open
+  if (element.matches?.(TEXT)) return !(name === "ctrl+s" || (isNumber(element) && /^ctrl\+(shift\+)?[zy]$/.test(name)));
+  const kind = element.matches ? kindOf(element) : null;
+  if (!kind || /^ctrl\+/.test(name)) return false;
+  return (byTab || (kind === "slider" && key !== " ")) && NATIVE[kind].test(key);
+}
+function nameOf(event) {
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const shift = event.shiftKey && (event.ctrlKey || event.metaKey || key.startsWith("Arrow") || key === "Delete");
+  return `${event.ctrlKey || event.metaKey ? "ctrl+" : ""}${shift ? "shift+" : ""}${key}`;
+}
+window.addEventListener("keydown", (event) => {
+  const name = nameOf(event), element = event.target;
+  if (event.key === "Tab") { byTab = true; return; }
+  if (document.querySelector("dialog[open]")) {
+    if (name === "?" && help.open) { help.close(); event.preventDefault(); }
+    event.stopImmediatePropagation();
+    return;
+  }
+  if (element.matches?.(TEXT) && ["Enter", "Escape"].includes(event.key) && element.tagName === "INPUT") {
+    setTimeout(() => element.blur()); // after the field has taken its value
+    return;
+  }
+  if (element.matches?.(".ks-mark") && event.key === "Enter") channel.send("select", [Number(element.dataset.key)]);
+  else if (keepsKey(element, name, event.key)) return;
+  else if (name in LOCAL) LOCAL[name]();
+  else if (name in KEYS) {
+    const [what, value] = Array.isArray(KEYS[name]) ? KEYS[name] : [KEYS[name], null];
+    if (!(event.repeat && ONCE.includes(what))) channel.send(what, value);
+  } else return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true);
+window.addEventListener("keyup", (event) => { // a button that was clicked would be pressed when Space is released
+  if (event.key === " " && !byTab && !event.target.matches?.(TEXT) && !document.querySelector("dialog[open]")) event.preventDefault();
+}, true);
+
+// What this tab works on is kept in the browser: a reload, a restart of the server or a crash loses nothing.
+const STORE = "keystride-draft:", KEEP_DAYS = 14;
+const tabs = new BroadcastChannel("keystride-tabs");
+let tab = sessionStorage.keystride ||= newTab();
+function newTab() { return `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 10)}`; }
+tabs.onmessage = ({ data }) => { // a duplicated tab has the name of the one it was copied from
+  if (data.ask === tab && data.from !== me) tabs.postMessage({ taken: tab, not: me });
+  if (data.taken === tab && data.not !== me && !greeted) { tab = sessionStorage.keystride = newTab(); }
+};
+const me = Math.random();
+let greeted = false;
+tabs.postMessage({ ask: tab, from: me });
+function forgetOldDrafts() {
+  for (const key of Object.keys(localStorage).filter((key) => key.startsWith(STORE))) {
+    const time = Number(localStorage[key].split("|", 1)[0]);
+    if (!(Date.now() - time < KEEP_DAYS * 864e5)) localStorage.removeItem(key);
+  }
+}
+function keepDraft({ draft }) {
+  try { localStorage[STORE + tab] = `${Date.now()}|${draft}`; } catch { localStorage.removeItem(STORE + tab); }
+}
+function keptDraft() {
+  const kept = localStorage[STORE + tab];
+  return kept ? kept.slice(kept.indexOf("|") + 1) : null;
+}
+window.addEventListener("beforeunload", (event) => {
+  if (script.unsaved || channel.waiting) event.preventDefault();
+});
+
+function drawsInSoftware() {
+  const gl = document.createElement("canvas").getContext("webgl");
+  const info = gl?.getExtension("WEBGL_debug_renderer_info");
+  return !gl || /swiftshader|llvmpipe|software/i.test(info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : "");
+}
+const software = drawsInSoftware();
+let session = null;
+function greet() { // a new session: after loading, or when the connection was lost and came back
+  setTimeout(() => {
+    greeted = true;
+    channel.hello({ tab, draft: keptDraft(), software });
+  }, greeted ? 0 : 100); // time for another tab to say that the name is taken
+}
+channel.listen("ks-script", (news) => { script = news; showDocument(news); draw(); });
+channel.listen("ks-draft", keepDraft);
+channel.listen("ks-question", showQuestion);
+channel.listen("ks-now", (news) => {
+  if (news.session !== session) { session = news.session; greet(); }
+  if (news.waiting) return;
+  const head = scrubbing ? now.head : news.head;
+  const moved = news.end !== now.end || String(news.range) !== String(now.range) || String(news.shoves) !== String(now.shoves) || news.fell !== now.fell;
+  now = { ...news, head };
+  showTransport(now);
+  playMusic(now);
+  followHead();
+  if (moved) draw(); else drawHead();
+});
+forgetOldDrafts();
+channel.poll();

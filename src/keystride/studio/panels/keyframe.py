@@ -1,0 +1,194 @@
+"""The selected keyframe in numbers: any component on or off, by value, by slider or by a named posture."""
+
+import time
+from collections.abc import Callable
+from math import degrees, radians
+from typing import Any
+
+import numpy as np
+import viser
+
+from keystride.keyframes.limits import TILT_LIMITS
+from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.script import MAX_LABEL, MAX_METRES, MAX_SECONDS
+from keystride.robot.go2 import GO2
+from keystride.studio.document import draft as drafts
+from keystride.studio.document import posing
+from keystride.studio.document.draft import Draft
+from keystride.studio.document.keyframe_poses import Ghost
+from keystride.studio.page import palette
+from keystride.studio.page.handles import Move
+
+CUSTOM = "own angles"
+JUST_TOUCHED = 0.8  # s: a control that is being dragged is not told what it just said
+
+Edit = Callable[[Draft, int], Draft]  # of the keyframe with that key
+Asked = Callable[[Edit, str], None]  # the edit, and the gesture that it belongs to
+
+
+class KeyframePanel:
+    def __init__(self, gui: viser.GuiApi, asked: Asked) -> None:
+        self._gui, self._asked = gui, asked
+        self._touched: dict[int, float] = {}
+        self._head = gui.add_html("")
+        with gui.add_folder("Keyframe") as self._folder:
+            self._time = gui.add_number("time (s)", 1.0, min=0.02, max=MAX_SECONDS, step=0.02)
+            self._label = gui.add_text("label", "")
+        self._add_place()
+        self._add_angles()
+        self._add_posture()
+        self._bind(self._time, "time", lambda value: lambda draft, key: drafts.retime(draft, key, value))
+        self._bind(self._label, "label", _labelled)
+
+    def _add_place(self) -> None:
+        gui, limit = self._gui, MAX_METRES
+        with gui.add_folder("Position") as self._place_folder:
+            self._has_position = gui.add_checkbox("ask for x, y", True)
+            self._xy = gui.add_vector2("x, y (m)", (0.0, 0.0), min=(-limit, -limit), max=(limit, limit), step=0.01)
+            self._has_height = gui.add_checkbox("ask for height", True)
+            self._z = gui.add_number("z (m)", 0.32, min=0.0, max=2.0, step=0.005)
+            self._relative = gui.add_checkbox("from previous", False, hint="x and y count from the keyframe before")
+            ground = gui.add_button(
+                "Put the feet on the ground", color=palette.BUTTON, icon=viser.Icon.ARROW_BAR_TO_DOWN
+            )
+        self._bind(self._xy, "xy", lambda value: lambda draft, key: posing.set_offset(draft, key, value))
+        self._bind(self._z, "z", lambda value: self._planting(lambda draft, key: posing.set_height(draft, key, value)))
+        self._bind(self._relative, "", lambda on: lambda draft, key: posing.set_relative(draft, key, on))
+        self._switch(self._has_position, "position")
+        self._switch(self._has_height, "height")
+        self._press(ground, posing.stand_on_ground)
+
+    def _add_angles(self) -> None:
+        self._angles: dict[str, tuple[Any, Any]] = {}
+        with self._gui.add_folder("Orientation") as self._angle_folder:
+            for name in ("yaw", "pitch", "roll"):
+                limit = min(degrees(TILT_LIMITS[name]), 180.0)
+                box = self._gui.add_checkbox(f"ask for {name}", False)
+                slider = self._gui.add_slider(f"{name} (°)", -limit, limit, 0.5, 0.0)
+                self._angles[name] = (box, slider)
+                self._switch(box, name)
+                self._bind(slider, name, self._turned(name))
+
+    def _add_posture(self) -> None:
+        with self._gui.add_folder("Posture") as self._posture_folder:
+            self._has_posture = self._gui.add_checkbox("ask for posture", False)
+            self._named = self._gui.add_dropdown("posture", (CUSTOM, *POSTURES), initial_value=CUSTOM)
+            mirrored = self._gui.add_button(
+                "Mirror left and right", color=palette.BUTTON, icon=viser.Icon.FLIP_HORIZONTAL
+            )
+            self._mirror = self._gui.add_checkbox("mirror live", False, hint="the other side's leg does the same")
+            self._planted = self._gui.add_checkbox(
+                "keep feet planted", False, hint="moving the body bends the legs, and the feet stay"
+            )
+            self._joints = [self._add_joint(joint) for joint in range(len(GO2.joint_names))]
+        self._switch(self._has_posture, "posture")
+        self._bind(self._named, "", _postured)
+        self._press(mirrored, posing.mirror_posture)
+
+    def _add_joint(self, joint: int) -> viser.GuiSliderHandle[float]:
+        low, high = (float(np.degrees(limit[joint])) for limit in (GO2.lower, GO2.upper))
+        name = GO2.joint_names[joint].removesuffix("_joint").replace("_", " ")
+        stance = float(np.degrees(GO2.stance[joint]))
+        slider = self._gui.add_slider(f"{name} (°)", round(low, 1), round(high, 1), 0.1, round(stance, 1))
+        self._bind(slider, f"joint {joint}", lambda angle: self._bent(joint, angle))
+        return slider
+
+    def show(self, draft: Draft, key: int | None, ghost: Ghost | None, head: str) -> None:
+        """The values of the selected keyframe, or that there is none."""
+        self._head.content = head
+        for folder in (self._folder, self._place_folder, self._angle_folder, self._posture_folder):
+            folder.visible = key is not None
+        if key is None or ghost is None:
+            return
+        keyframe = draft.keyframe(key)
+        position = keyframe.position
+        self._set(self._time, keyframe.time)
+        self._set(self._label, keyframe.label or "")
+        self._set(self._has_position, position is not None)
+        self._set(self._has_height, position is not None and len(position) == 3)
+        self._set(self._relative, keyframe.relative)
+        x, y = (float(value) for value in (position[:2] if position else ghost.position[:2]))
+        self._set(self._xy, (round(x, 3), round(y, 3)))
+        self._set(self._z, round(float(ghost.position[2]), 3))
+        self._relative.disabled = position is None
+        self._has_height.disabled = position is None
+        self._show_angles(keyframe, ghost)
+        self._show_posture(keyframe, ghost)
+
+    def _show_angles(self, keyframe: Any, ghost: Ghost) -> None:
+        for name, (box, slider) in self._angles.items():
+            self._set(box, getattr(keyframe, name) is not None)
+            self._set(slider, round(degrees(float(ghost.angles[posing.ANGLES.index(name)])), 1))
+
+    def _show_posture(self, keyframe: Any, ghost: Ghost) -> None:
+        self._set(self._has_posture, keyframe.posture is not None)
+        self._set(self._named, keyframe.posture if isinstance(keyframe.posture, str) else CUSTOM)
+        for slider, angle in zip(self._joints, np.degrees(ghost.joints).tolist(), strict=True):
+            self._set(slider, min(max(round(angle, 1), slider.min), slider.max))
+
+    def _turned(self, name: str) -> Callable[[float], Edit]:
+        return lambda angle: self._planting(lambda draft, key: posing.set_angle(draft, key, name, radians(angle)))
+
+    def _bent(self, joint: int, angle: float) -> Edit:
+        mirrored = self._mirror.value
+        return lambda draft, key: posing.set_joint(draft, key, joint, radians(angle), mirrored=mirrored)
+
+    def moved(self, move: Move) -> Edit:
+        """The edit that a drag of a ghost or of one of its handles asks for."""
+
+        def edit(draft: Draft, key: int) -> Draft:
+            if move.foot is not None:
+                draft = posing.set_foot(draft, key, *move.foot, mirrored=self._mirror.value)
+            if move.ground is not None:
+                draft = posing.place(draft, key, move.ground)
+            if move.yaw is not None:
+                draft = posing.set_angle(draft, key, "yaw", move.yaw)
+            return draft if move.height is None else posing.set_height(draft, key, move.height)
+
+        return edit if move.foot is not None else self._planting(edit)
+
+    def _planting(self, edit: Edit) -> Edit:
+        """Keep the feet where they are, if that is wanted."""
+
+        def planted(draft: Draft, key: int) -> Draft:
+            if not self._planted.value:
+                return edit(draft, key)
+            return posing.with_planted_feet(draft, key, lambda whole: edit(whole, key))
+
+        return planted
+
+    def forget_touches(self) -> None:
+        """After an edit that was refused, every control is to show what holds."""
+        self._touched.clear()
+
+    def _set(self, handle: Any, value: Any) -> None:
+        if time.monotonic() - self._touched.get(id(handle), 0.0) > JUST_TOUCHED:
+            handle.value = value
+
+    def _bind(self, handle: Any, gesture: str, edit: Callable[[Any], Edit]) -> None:
+        async def updated(event: viser.GuiEvent) -> None:
+            if event.client is not None:  # else it was this program that set it
+                if gesture:
+                    self._touched[id(handle)] = time.monotonic()
+                self._asked(edit(handle.value), gesture)
+
+        handle.on_update(updated)
+
+    def _switch(self, handle: Any, component: str) -> None:
+        self._bind(handle, "", lambda on: lambda draft, key: posing.set_component(draft, key, component, on))
+
+    def _press(self, button: viser.GuiButtonHandle, edit: Edit) -> None:
+        async def pressed(_: viser.GuiEvent) -> None:
+            self._asked(edit, "")
+
+        button.on_click(pressed)
+
+
+def _labelled(text: str) -> Edit:
+    return lambda draft, key: drafts.change(draft, key, label=text[:MAX_LABEL] or None)
+
+
+def _postured(name: str) -> Edit:
+    if name == CUSTOM:
+        return lambda draft, key: posing.set_component(draft, key, "posture", True)
+    return lambda draft, key: posing.set_posture(draft, key, name)

@@ -1,0 +1,146 @@
+"""What would make a keyframe work that is missed: more time, a shorter way, or asking for less.
+
+All variants of the script run side by side, a few slightly different robots each, until the keyframe is due.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from keystride.evaluation.episodes import Controller, World, frozen_where_diverged, make_simulator
+from keystride.evaluation.errors import keyframe_errors, met
+from keystride.evaluation.initial_states import noisy_stance
+from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
+from keystride.keyframes.resolve import resolve, spots, stack
+from keystride.keyframes.script import Script
+from keystride.robot.go2 import GO2
+from keystride.task.terminations import fallen
+
+MISSED = 0.5  # a keyframe that fewer roll-outs meet is helped
+ENOUGH = 0.75  # share of robots that have to meet a variant
+ROBOTS = 4  # per variant
+DELAYS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0)  # s
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # of the way from the previous place
+SHORTEST = 0.05  # m
+LOOK_AHEAD = 4  # keyframes after the missed one that the robots still know of
+
+Kind = Literal["retime", "shorten", "loosen"]
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A change to one keyframe with which it was met in the simulation."""
+
+    kind: Kind
+    row: int
+    text: str
+    time: float | None = None  # s, of retime
+    position: tuple[float, float] | None = None  # m, of shorten
+    component: str | None = None  # of loosen
+
+
+def first_missed(shares: list[float]) -> int | None:
+    return next((row for row, share in enumerate(shares) if share < MISSED), None)
+
+
+def coach(
+    script: Script, controller: Controller, world: World, shares: list[float], asked: Callable[[], bool] = lambda: True
+) -> tuple[Tip, ...]:
+    """Return what works for the first keyframe that is missed; nothing if none is, or if it is no longer asked."""
+    row = first_missed(shares)
+    if row is None:
+        return ()
+    goals = resolve(script)[:, : row + 1 + LOOK_AHEAD]
+    variants = [*_delayed(script, goals, row), *_shortened(script, goals, row), *_loosened(script, goals, row)]
+    works = _try([variant for _, variant in variants], row, controller, world, asked)
+    if works is None:
+        return ()
+    best: dict[Kind, Tip] = {}
+    for (tip, _), good in zip(variants, works, strict=True):
+        if good and tip.kind not in best:  # the smallest change comes first
+            best[tip.kind] = tip
+    return tuple(best.values())
+
+
+def _delayed(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
+    """The keyframe, and all that follow, later."""
+    found = []
+    for delay in DELAYS:
+        steps = goals.step.copy()
+        steps[0, row:] += round(delay / CONTROL_DT)
+        time = script.keyframes[row].time + delay
+        tip = Tip("retime", row, f"reachable from {time:.1f} s", time=round(time, 2))
+        found.append((tip, replace(goals, step=steps)))
+    return found
+
+
+def _shortened(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
+    """The keyframe nearer to the previous place."""
+    if script.keyframes[row].position is None:
+        return []
+    places = spots(script)
+    before = np.array([places[row - 1].x, places[row - 1].y]) if row else np.zeros(2)
+    way = goals.position[0, row, :2] - before
+    length = float(np.linalg.norm(way))
+    found = []
+    for share in SHARES if length > SHORTEST else ():
+        position = goals.position.copy()
+        position[0, row, :2] = place = before + share * way
+        tip = Tip("shorten", row, f"furthest {share * length:.1f} m", position=(round(place[0], 3), round(place[1], 3)))
+        found.append((tip, replace(goals, position=position)))
+    return found
+
+
+def _loosened(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
+    """The keyframe with one component left open."""
+    asks = [component for component in COMPONENTS if getattr(script.keyframes[row], component) is not None]
+    found = []
+    if goals.height[0, row]:
+        height = goals.height.copy()
+        height[0, row] = False
+        tip = Tip("loosen", row, "reachable without its height", component="height")
+        found.append((tip, replace(goals, height=height)))
+    for component in reversed(asks) if len(asks) > 1 else ():
+        presence = goals.presence.copy()
+        presence[0, row, COMPONENTS.index(component)] = False
+        tip = Tip("loosen", row, f"reachable without its {component}", component=component)
+        found.append((tip, _without_absent(replace(goals, presence=presence))))
+    return found
+
+
+def _without_absent(goals: Goals) -> Goals:
+    bits = goals.presence
+    return replace(
+        goals,
+        position=goals.position * bits[..., :1],
+        angles=goals.angles * bits[..., 1:4],
+        posture=goals.posture * bits[..., 4:],
+        height=goals.height & bits[..., 0],
+    )
+
+
+def _try(
+    variants: list[Goals], row: int, controller: Controller, world: World, asked: Callable[[], bool]
+) -> list[bool] | None:
+    """For each variant whether enough robots meet the keyframe; None if nobody asks any more."""
+    rows = np.repeat(np.arange(len(variants)), ROBOTS)
+    goals = stack(variants)[rows]  # (E, K)
+    due, count = goals.step[:, row], len(rows)
+    simulator = make_simulator(GO2, count, world)
+    simulator.reset(np.arange(count), noisy_stance(GO2, count, np.random.default_rng(0)))
+    state = simulator.state()
+    action = controller.resting_action(state.joint_angles)
+    good, upright = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
+    for step in range(int(due.max())):
+        if not asked():
+            return None
+        target, action = controller.step(state, goals, np.full(count, step), action)
+        state = frozen_where_diverged(moved := simulator.advance(target), state)
+        upright &= ~(fallen(GO2, state) | moved.diverged)
+        now = due == step + 1
+        if now.any():
+            errors = keyframe_errors(goals[:, row : row + 1], state.position, state.orientation, state.joint_angles)
+            good |= now & met(errors)[:, 0] & upright
+    return (good.reshape(len(variants), ROBOTS).mean(axis=1) >= ENOUGH).tolist()

@@ -1,0 +1,254 @@
+"""How likely each keyframe is to be met, before anything is played: many roll-outs, each slightly different.
+
+A batch of roll-outs keeps snapshots: after an edit it resumes just before the first step that differs.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride.evaluation.episodes import (
+    Controller,
+    Trace,
+    World,
+    episode_ends,
+    errors_when_due,
+    frozen_where_diverged,
+    make_simulator,
+)
+from keystride.evaluation.errors import METRICS, met
+from keystride.evaluation.initial_states import noisy_stance
+from keystride.keyframes.goals import Goals
+from keystride.keyframes.resolve import script_goals
+from keystride.keyframes.script import Script
+from keystride.physics.simulator import Randomization, State
+from keystride.policy.guide import Guide, Route, guided
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+from keystride.studio.playback.coaching import Tip, coach
+from keystride.studio.playback.sight import Difference, first_difference
+from keystride.task.terminations import fallen
+
+ROUND = 64  # roll-outs between two reports
+ROUNDS = 4
+PATH_STEPS = 4
+SNAPSHOT_STEPS = 100
+NEVER_PUSHED = (1_000_000, 1_000_001)
+UPRIGHT = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to forecast."""
+
+    script: Script
+    policy: str  # a name or a path
+    friction: float
+    number: int = 0  # to tell answers apart
+    inbetween: bool = True  # fill gaps that are longer than the policy was trained on
+
+
+@dataclass(frozen=True)
+class Chances:
+    """How many of the roll-outs met each keyframe, how far off they were, and the path that they took on average."""
+
+    met: NDArray[np.int64]  # (K,)
+    falls: int
+    rollouts: int
+    path: Floats  # (n, 2) m, every PATH_STEPS control steps from the start
+    errors: Floats | None = None  # (K, 6) median, NaN where a component is absent
+    tips: tuple[Tip, ...] = ()  # what would make the first missed keyframe work
+
+    @property
+    def shares(self) -> list[float]:
+        return (self.met / self.rollouts).tolist()
+
+
+class Withdrawn(Exception):
+    """The question is no longer asked."""
+
+
+def slight_differences(friction: float) -> Randomization:
+    """What is not known exactly of a robot that stands there: grip, motors, lag. No pushes."""
+    return Randomization(
+        friction=(0.85 * friction, 1.15 * friction),
+        stiffness=(0.95, 1.05),
+        damping=(0.95, 1.05),
+        lag_steps=(0, 2),
+        push_speed=(0.0, 0.0),
+        push_turn=(0.0, 0.0),
+        push_interval=NEVER_PUSHED,
+    )
+
+
+@dataclass
+class Batch:
+    """Roll-outs with one seed, which can be resumed for another script."""
+
+    seed: int
+    rollouts: int = ROUND
+    errors: Floats = field(default_factory=lambda: np.zeros((0, 0, len(METRICS))))  # (E, K, 6)
+    fell: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (E,) UPRIGHT if not
+    steps_simulated: int = 0  # by the last run
+
+    def __post_init__(self) -> None:
+        self._conditions: tuple[str, float, bool] | None = None
+        self._goals: Goals | None = None
+        self._states: list[State] = []
+        self._falls: list[NDArray[np.bool_]] = []
+        self._snapshots: dict[int, tuple[dict[str, object], Floats, Route | None]] = {}
+
+    def run(self, question: Question, controller: Controller, asked: Callable[[], bool] = lambda: True) -> None:
+        """Simulate what is new. Withdrawn is raised as soon as `asked` returns False."""
+        asked_goals = script_goals(question.script, position=np.zeros((self.rollouts, 2)))
+        goals = self._resume(question, controller, asked_goals)
+        end, state, action = int(episode_ends(goals).max()), self._states[-1], self._action
+        self.steps_simulated = 0
+        while len(self._states) <= end:
+            if not asked():
+                self._keep(action)
+                raise Withdrawn
+            step = len(self._states) - 1
+            target, action = self._driver.step(state, goals, np.full(self.rollouts, step), action)
+            state = frozen_where_diverged(moved := self._simulator.advance(target), state)
+            self._states.append(state)
+            self._falls.append(fallen(GO2, state) | moved.diverged)
+            self.steps_simulated += 1
+            if step % SNAPSHOT_STEPS == SNAPSHOT_STEPS - 1:
+                self._keep(action)
+        self._keep(action)
+        self._measure(goals, end)
+
+    @property
+    def path(self) -> Floats:
+        return np.stack([state.position[:, :2].mean(axis=0) for state in self._states[: self._end + 1 : PATH_STEPS]])
+
+    def _resume(self, question: Question, controller: Controller, goals: Goals) -> Goals:
+        """Go back to the last snapshot before anything differs, or to the start; return the goals to go on with."""
+        conditions = (question.policy, question.friction, question.inbetween)
+        if self._goals is None or conditions != self._conditions:
+            world = World(slight_differences(question.friction), seed=self.seed)
+            self._simulator = make_simulator(GO2, self.rollouts, world)
+            self._simulator.reset(
+                np.arange(self.rollouts), noisy_stance(GO2, self.rollouts, np.random.default_rng(self.seed))
+            )
+            self._states, self._falls = [self._simulator.state()], []
+            self._driver = guided(controller, GO2, inbetween=question.inbetween)
+            self._snapshots = {}
+            self._keep(controller.resting_action(self._states[0].joint_angles))
+            difference = Difference(None)
+        else:
+            start_state = self._states[0]
+            difference = first_difference(controller, start_state, self._goals, goals, inbetween=question.inbetween)
+            goals = self._goals if difference.step is None else goals
+        self._conditions, self._goals = conditions, goals
+        last = len(self._states) - 1
+        latest = last if difference.step is None else difference.step
+        start = max(step for step in self._snapshots if step <= latest)
+        self._snapshots = {step: kept for step, kept in self._snapshots.items() if step <= start}
+        snapshot, self._action, route = self._snapshots[start]
+        self._simulator.restore(snapshot)
+        if isinstance(self._driver, Guide):
+            self._driver.route = difference.route or route
+        del self._states[start + 1 :], self._falls[start:]
+        return goals
+
+    def _keep(self, action: Floats) -> None:
+        self._action = action
+        route = self._driver.route if isinstance(self._driver, Guide) else None
+        self._snapshots[len(self._states) - 1] = (self._simulator.snapshot(), action, route)
+
+    def _measure(self, goals: Goals, end: int) -> None:
+        self._end = end
+        states = self._states[: end + 1]
+        position, orientation, joints = (
+            np.stack([getattr(state, name) for state in states]) for name in ("position", "orientation", "joint_angles")
+        )
+        self.errors = errors_when_due(goals, Trace(position, orientation, joints, joints, position, joints))
+        falls = np.stack(self._falls[:end])  # (T, E)
+        self.fell = np.where(falls.any(axis=0), falls.argmax(axis=0) + 1, UPRIGHT)
+
+
+def summarize(batches: list[Batch], script: Script) -> Chances:
+    """Count over all roll-outs of several batches."""
+    steps = np.array([keyframe.step for keyframe in script.keyframes])
+    errors = np.concatenate([batch.errors for batch in batches])  # (R, K, 6)
+    fell = np.concatenate([batch.fell for batch in batches])  # (R,)
+    reached = met(errors) & (steps < fell[:, None])
+    absent = np.isnan(errors).all(axis=0)
+    middle = np.median(np.where(np.isnan(errors), 0.0, errors), axis=0)
+    return Chances(
+        reached.sum(axis=0),
+        int((fell != UPRIGHT).sum()),
+        len(fell),
+        np.mean([batch.path for batch in batches], axis=0),
+        np.where(absent, np.nan, middle),
+    )
+
+
+def roll_out(
+    question: Question, controller: Controller, rollouts: int, seed: int, asked: Callable[[], bool] = lambda: True
+) -> Chances:
+    """One batch from the start. Withdrawn is raised as soon as `asked` returns False."""
+    batch = Batch(seed, rollouts)
+    batch.run(question, controller, asked)
+    return summarize([batch], question.script)
+
+
+class Rounds:
+    """Answers the latest question in a thread, more precisely with every round; older questions are dropped."""
+
+    def __init__(self, load: Callable[[str], Controller], answer: Callable[[Question, Chances], None]) -> None:
+        self._load, self._answer = cache(load), answer
+        self._batches = [Batch(seed) for seed in range(ROUNDS)]
+        self._latest: Question | None = None
+        self._unread = False
+        self._closed = False
+        self._news = threading.Condition()
+        self._thread = threading.Thread(target=self._work, name="forecast", daemon=True)
+        self._thread.start()
+
+    def ask(self, question: Question) -> None:
+        with self._news:
+            self._latest, self._unread = question, True
+            self._news.notify()
+
+    def close(self) -> None:
+        with self._news:
+            self._latest, self._unread, self._closed = None, True, True
+            self._news.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._closed:
+            with self._news:
+                self._news.wait_for(lambda: self._unread)
+                question, self._unread = self._latest, False
+            if question is not None:
+                self._answer_in_rounds(question)
+
+    def _answer_in_rounds(self, question: Question) -> None:
+        controller = self._load(question.policy)
+        tips: tuple[Tip, ...] = ()
+
+        def asked() -> bool:
+            return self._latest is question
+
+        try:
+            for count, batch in enumerate(self._batches, start=1):
+                batch.run(question, controller, asked)
+                chances = summarize(self._batches[:count], question.script)
+                if count == 1:
+                    self._answer(question, chances)
+                    world = World(slight_differences(question.friction))
+                    driver = guided(controller, GO2, inbetween=question.inbetween)
+                    tips = coach(question.script, driver, world, chances.shares, asked)
+                    if not asked():
+                        return
+                self._answer(question, Chances(**{**chances.__dict__, "tips": tips}))
+        except Withdrawn:
+            return

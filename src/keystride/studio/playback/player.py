@@ -1,0 +1,254 @@
+"""Physics under a controller, with a play head: what is at the head is always what the script leads to.
+
+Everything is deterministic: going back reads the trajectory, going ahead simulates. After an edit the simulation
+resumes from the last snapshot before the first step at which the controller sees a difference. There is no clock here.
+"""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from keystride.evaluation.episodes import NEVER, Controller, Rollout, episode_ends
+from keystride.evaluation.errors import keyframe_errors, met
+from keystride.evaluation.initial_states import exact_stance
+from keystride.keyframes.goals import Goals, empty_goals
+from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import State
+from keystride.policy.guide import Guide, Route, guided
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+from keystride.studio.playback.sight import first_difference
+from keystride.studio.playback.trajectory_buffer import Pose, TrajectoryBuffer
+from keystride.task.terminations import fallen
+
+SNAPSHOT_STEPS = 50
+IDLE_END = 100  # control steps to play when there is no keyframe
+HERE = np.arange(1)
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """Where the simulation can be resumed."""
+
+    simulator: dict[str, object]
+    action: Floats
+    route: Route | None
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What the robot runs with, from some control step on."""
+
+    controller: Controller
+    friction: float
+
+
+class Player:
+    """One robot. `head` is the control step that is shown; `goals` is a batch of one."""
+
+    def __init__(self, controller: Controller, friction: float, *, inbetween: bool = True) -> None:
+        self.inbetween = inbetween  # fill gaps that are longer than the policy was trained on
+        self.goals = empty_goals(1, 1)
+        self.head = 0
+        self.pushes: dict[int, Floats] = {}  # control step, (3,) m/s
+        self.conditions = {0: Conditions(controller, friction)}  # by the control step from which they hold
+        self.edited_on_the_way = False  # more than one script led to what is recorded
+        self._simulator = CpuSimulator(GO2, 1, threads=1)
+        self.rewind()
+
+    @property
+    def controller(self) -> Controller:
+        """The one that holds at the end."""
+        return self.conditions[max(self.conditions)].controller
+
+    @property
+    def friction(self) -> float:
+        return self.conditions[max(self.conditions)].friction
+
+    @property
+    def recorded(self) -> int:
+        """The last control step that has been simulated."""
+        return self.trajectory.last
+
+    @property
+    def end(self) -> int:
+        """The control step at which the pass is over: a second after the last keyframe."""
+        return int(episode_ends(self.goals)[0]) if self.goals.presence.any() else IDLE_END
+
+    @property
+    def finished(self) -> bool:
+        return self.head >= self.end
+
+    @property
+    def waiting(self) -> bool:
+        """The head is ahead of what has been simulated."""
+        return self.recorded < min(self.head, self.end)
+
+    def rewind(self) -> None:
+        """Forget what was simulated; pushes and conditions stay."""
+        self.trajectory, self._snapshots, self.fell = TrajectoryBuffer(), {}, NEVER
+        self._verdicts: dict[int, bool] = {}
+        self.edited_on_the_way = False
+        self._simulator.reset(HERE, exact_stance(GO2))
+        self._simulator.set_friction(self.conditions[0].friction)
+        self._start = self._state = self._simulator.state()
+        self._drivers = {0: self._guided(self.conditions[0])}  # by the step from which they drive
+        self._action = self._drivers[0].resting_action(self._state.joint_angles)
+        self.trajectory.append(self._state)
+        self._snapshots[0] = _Snapshot(self._simulator.snapshot(), self._action, None)
+
+    def restart(self) -> None:
+        """Begin another pass from the start, without pushes, under the conditions that hold now."""
+        fresh = not self.pushes and len(self.conditions) == 1 and not self.edited_on_the_way
+        self.head = 0
+        self.pushes.clear()
+        self.conditions = {0: self.conditions[max(self.conditions)]}
+        if not fresh:
+            self.rewind()
+
+    def set_goals(self, goals: Goals | None, *, live: bool) -> None:
+        """Take another script. Live, what happened up to the head stays; otherwise the past follows the new script."""
+        old, self.goals = self.goals, empty_goals(1, 1) if goals is None else goals
+        self._verdicts.clear()
+        if live:
+            self._cut(self.head)
+            self.edited_on_the_way = True
+            return
+        differences = [
+            first_difference(each.controller, self._start, old, self.goals, inbetween=self.inbetween)
+            for each in self.conditions.values()
+        ]
+        if self.edited_on_the_way or (len(differences) > 1 and any(each.step is not None for each in differences)):
+            self.rewind()
+            return
+        (difference,) = differences[:1]
+        self._cut(self.end if difference.step is None else min(difference.step, self.end))
+        driver = self._driver(self.recorded)
+        if difference.route is not None and isinstance(driver, Guide):
+            driver.route = difference.route
+
+    def set_controller(self, controller: Controller) -> None:
+        """From the head on."""
+        self._set_conditions(Conditions(controller, self.friction))
+
+    def set_friction(self, friction: float) -> None:
+        """From the head on."""
+        self._set_conditions(Conditions(self.controller, friction))
+
+    def _set_conditions(self, conditions: Conditions) -> None:
+        step = min(self.head, self.end)
+        self._cut(step)
+        self.conditions = {at: old for at, old in self.conditions.items() if at < step} | {step: conditions}
+        self._drivers = {at: driver for at, driver in self._drivers.items() if at < step}
+        if step == 0:
+            self.rewind()
+
+    def seek(self, step: int) -> None:
+        self.head = max(step, 0)
+
+    def catch_up(self, seconds: float) -> bool:
+        """Simulate towards the head, for about that long; whether it was reached."""
+        deadline = time.perf_counter() + seconds
+        while self.waiting and time.perf_counter() < deadline:
+            self._simulate()
+        return not self.waiting
+
+    def push(self, velocity: Floats) -> None:
+        """Shove the robot at the head: (3,) m/s is added to its base. What was simulated after that is void."""
+        step = min(self.head, self.end)
+        self._cut(step)
+        self.pushes = {at: push for at, push in self.pushes.items() if at <= step}
+        self.pushes[step] = self.pushes.get(step, np.zeros(3)) + velocity
+
+    def verdicts(self) -> list[bool | None]:
+        """For each keyframe whether it was met; None for those that the head or the simulation has not come to."""
+        reached = min(self.head, self.recorded)
+        return [self._verdict(row) if step <= reached else None for row, step in enumerate(self.goals.step[0].tolist())]
+
+    def pose(self) -> Pose:
+        return self.trajectory.pose(self.head)
+
+    def rollout(self) -> Rollout:
+        """What was simulated so far, as evaluation sees it."""
+        return Rollout(self.goals, self.trajectory.trace(), np.array([self.end]), np.array([self.fell]))
+
+    @property
+    def waypoints(self) -> Floats:
+        """(n, 3) x, y, yaw of the waypoints that are planned at present; nobody asked for them."""
+        route = self._route
+        return np.zeros((0, 3)) if route is None else route.plan.path[0][route.plan.soft[0]]
+
+    @property
+    def _route(self) -> Route | None:
+        driver = self._driver(self.recorded)
+        return driver.route if isinstance(driver, Guide) else None
+
+    def _guided(self, conditions: Conditions) -> Controller:
+        return guided(conditions.controller, GO2, inbetween=self.inbetween)
+
+    def _driver(self, step: int) -> Controller:
+        """The controller at a step, with waypoints; one for each change of conditions."""
+        at = max(at for at in self.conditions if at <= step)
+        if at not in self._drivers:
+            self._drivers[at] = self._guided(self.conditions[at])
+        return self._drivers[at]
+
+    def _verdict(self, row: int) -> bool:
+        if row not in self._verdicts:
+            pose, step = self.trajectory.pose(int(self.goals.step[0, row])), int(self.goals.step[0, row])
+            errors = keyframe_errors(
+                self.goals[:, row : row + 1], pose.position[None], pose.orientation[None], pose.joints[None]
+            )
+            upright = self.fell == NEVER or step < self.fell
+            self._verdicts[row] = upright and bool(met(errors)[0, 0])
+        return self._verdicts[row]
+
+    def _simulate(self) -> None:
+        step = self.recorded
+        if step in self.conditions:
+            self._simulator.set_friction(self.conditions[step].friction)
+        targets, action = self._driver(step).step(self._state, self.goals, np.array([step]), self._action)
+        self.trajectory.choose(targets[0], action[0])
+        self._action = action
+        self._advance(targets)
+        if self.recorded % SNAPSHOT_STEPS == 0:
+            self._snapshots[self.recorded] = _Snapshot(self._simulator.snapshot(), self._action, self._route)
+
+    def _advance(self, targets: Floats) -> None:
+        push = self.pushes.get(self.recorded)
+        if push is not None:
+            self._simulator.push(HERE, push[None], np.zeros((1, 3)))
+        self._see(self._simulator.advance(targets))
+
+    def _see(self, state: State) -> None:
+        if not state.diverged[0]:  # a simulation that blew up stays at its last sane state
+            self._state = state
+        self.trajectory.append(self._state)
+        if self.fell == NEVER and (state.diverged[0] or fallen(GO2, self._state)[0]):
+            self.fell = self.recorded
+
+    def _cut(self, step: int) -> None:
+        """Resume the simulation at a recorded step; a step that was not reached changes nothing."""
+        if step >= self.recorded:
+            return
+        self._verdicts.clear()
+        start = max(kept for kept in self._snapshots if kept <= step)
+        self._snapshots = {kept: snapshot for kept, snapshot in self._snapshots.items() if kept <= start}
+        self._simulator.restore(self._snapshots[start].simulator)
+        self._simulator.set_friction(self.conditions[max(at for at in self.conditions if at <= start)].friction)
+        self._action = self._snapshots[start].action
+        driver = self._driver(start)
+        if isinstance(driver, Guide):
+            driver.route = self._snapshots[start].route
+        self._state = self._simulator.state()
+        targets = self.trajectory.column("joint_targets")[start:step].copy()
+        actions = self.trajectory.column("action")[start:step].copy()
+        self.trajectory.cut(start)
+        self.fell = self.fell if self.fell <= start else NEVER
+        for target, action in zip(targets, actions, strict=True):
+            if self.recorded in self.conditions:
+                self._simulator.set_friction(self.conditions[self.recorded].friction)
+            self.trajectory.choose(target, action)
+            self._action = action[None]
+            self._advance(target[None])

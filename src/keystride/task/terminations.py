@@ -1,0 +1,27 @@
+"""When an episode ends: a fall terminates, time running out truncates."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from keystride import geometry
+from keystride.physics.simulator import State
+from keystride.robot.description import Robot
+
+CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])  # (8, 3) of a cube
+LEAST_UPRIGHT = 0.1  # cosine of the tilt; rearing to 70 degrees is allowed
+LIMIT_MARGIN = 0.01  # rad
+
+
+def fallen(robot: Robot, state: State) -> NDArray[np.bool_]:
+    """(E,) the trunk touches the ground or has tipped over."""
+    corners = CORNERS * np.array(robot.trunk_half_size)  # (8, 3) base frame
+    heights = geometry.rotate(state.orientation[:, None], corners[None])[..., 2] + state.position[:, 2:]
+    tilt = -geometry.projected_gravity(state.orientation)[:, 2]
+    return (heights.min(axis=1) < 0.0) | (tilt < LEAST_UPRIGHT)
+
+
+def at_joint_limit(robot: Robot, state: State) -> NDArray[np.bool_]:
+    """(E,) a joint is at its limit or beyond."""
+    low, high = robot.lower + LIMIT_MARGIN, robot.upper - LIMIT_MARGIN
+    outside = (state.joint_angles < low) | (state.joint_angles > high)
+    return np.any(outside, axis=1)

@@ -1,0 +1,140 @@
+"""Checks of a configuration that need no training to fail: before folders are made and processes started."""
+
+import os
+from typing import Any
+
+from keystride.errors import UserError
+from keystride.training.config import ResolvedStage, TrainingConfig, resolved_stages
+
+AT_LEAST: dict[str, float] = {
+    "processes": 0,
+    "evaluation.robots": 1,
+    "evaluation.control_steps": 1,
+    "learner.environments": 1,
+    "learner.horizon": 1,
+    "learner.steps": 1,
+    "learner.keep": 1,
+    "learner.evaluate_steps": 1,
+    "learner.checkpoint_minutes": 0,
+    "learner.network.layers": 1,
+    "learner.network.heads": 1,
+    "learner.network.feedforward": 1,
+    "learner.ppo.epochs": 1,
+    "learner.ppo.critic_epochs": 1,
+    "learner.ppo.minibatches": 1,
+    "learner.ppo.learning_rate": 0,
+    "learner.ppo.entropy": 0,
+    "learner.discriminator.updates": 0,
+    "learner.discriminator.batch": 1,
+    "learner.discriminator.replay": 1,
+    "task.max_keyframes": 1,
+}
+SHARES = ("learner.average", "learner.ppo.gamma", "task.reference_start")  # between 0 and 1
+
+
+def check(config: TrainingConfig) -> None:
+    """Raise UserError for anything that would fail later."""
+    _check_name(config)
+    _check_device(config.device)
+    stages = resolved_stages(config)
+    for stage in stages:
+        _check_numbers(stage)
+        _check_files(stage)
+    process_count(config)
+    for stage in stages:
+        _check_batch(stage, process_count(config))
+    if len(stages) > 1:
+        _check_sizes(stages)
+
+
+def process_count(config: TrainingConfig) -> int:
+    """Return how many processes train: what torchrun says, what the configuration says, or one for each core."""
+    robots = [stage.config.learner.environments for stage in resolved_stages(config)]
+    asked = int(os.environ.get("WORLD_SIZE", config.processes))
+    if asked == 0:
+        return next(n for n in range(_cores(), 0, -1) if all(number % n == 0 for number in robots))
+    for number in robots:
+        if number % asked:
+            raise UserError(f"learner.environments: {number} robots can not be divided among {asked} processes evenly")
+    return asked
+
+
+def value_at(config: Any, path: str) -> Any:
+    for name in path.split("."):
+        config = getattr(config, name)
+    return config
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _check_name(config: TrainingConfig) -> None:
+    if config.name in ("", ".", "..") or "/" in config.name or os.sep in config.name:
+        raise UserError(f"name: {config.name!r} is not the name of a folder; --runs says where it lies")
+
+
+def _check_device(device: str) -> None:
+    if device == "cpu":
+        return
+    if device.partition(":")[0] != "cuda":
+        raise UserError(f"device: {device!r} is not supported; use cpu, cuda or cuda:N")
+    import torch
+
+    if not torch.cuda.is_available():
+        raise UserError(f"device: {device} asked for, but torch finds no CUDA device here; use --device cpu")
+
+
+def _check_numbers(stage: ResolvedStage) -> None:
+    for path, least in AT_LEAST.items():
+        if value_at(stage.config, path) < least:
+            raise UserError(f"{_place(stage, path)} must be at least {least}, not {value_at(stage.config, path)}")
+    for path in SHARES:
+        if not 0.0 <= value_at(stage.config, path) <= 1.0:
+            raise UserError(f"{_place(stage, path)} must lie between 0 and 1, not {value_at(stage.config, path)}")
+    if not stage.config.learner.ppo.groups:
+        raise UserError(f"{_place(stage, 'learner.ppo.groups')} must hold at least one group")
+
+
+def _check_batch(stage: ResolvedStage, processes: int) -> None:
+    learner = stage.config.learner
+    samples = learner.environments // processes * learner.horizon
+    if learner.ppo.minibatches > samples:
+        raise UserError(
+            f"{_place(stage, 'learner.ppo.minibatches')}: {learner.ppo.minibatches} minibatches of {samples} samples: "
+            f"{learner.environments} robots x {learner.horizon} control steps in {processes} processes"
+        )
+
+
+def _check_files(stage: ResolvedStage) -> None:
+    from keystride.motion.index import read_index
+    from keystride.policy.bundle import find
+
+    for folder in stage.config.library:
+        read_index(folder)
+    if stage.config.start_from is not None:
+        find(stage.config.start_from)
+
+
+def _check_sizes(stages: list[ResolvedStage]) -> None:
+    """Networks go from stage to stage: their sizes must agree."""
+    if all(_network_settings(stage) == _network_settings(stages[0]) for stage in stages):
+        return
+    from keystride.training.build import network_sizes
+
+    first = network_sizes(stages[0].config.learner)
+    for stage in stages[1:]:
+        if network_sizes(stage.config.learner) != first:
+            raise UserError(
+                f"stages.{stage.name}: it changes the sizes of the networks or the reward groups; give every stage the same "
+                "(a group's weight may be 0)"
+            )
+
+
+def _network_settings(stage: ResolvedStage) -> Any:
+    learner = stage.config.learner
+    return learner.network, learner.discriminator, [group.name for group in learner.ppo.groups]
+
+
+def _place(stage: ResolvedStage, path: str) -> str:
+    return f"stages.{stage.name}: {path}" if stage.name else path

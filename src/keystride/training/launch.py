@@ -1,0 +1,102 @@
+"""Start the same program once per rank, as torchrun does, and end all of them together."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from keystride.errors import UserError
+from keystride.training.signals import PARENT, StopRequest
+
+FAILURES = "KEYSTRIDE_FAILURES"  # environment variable of a worker: the folder where it says why it failed
+GRACE_SECONDS = 20.0  # between asking the other workers to end and killing them, once one has failed
+POLL_SECONDS = 0.05
+
+
+class WorkerCrash(RuntimeError):
+    """A worker failed by a defect of the program; the message holds its traceback."""
+
+
+class WorkerKilled(UserError):
+    """A worker was ended from outside."""
+
+
+def launch(command: Sequence[str], processes: int, *, files: Sequence[int] = ()) -> int | None:
+    """Run a command in several processes and return the signal that ended it early, if one did.
+
+    A signal to this process is passed on once; the workers end by themselves. One that fails ends all of them, and its failure is
+    raised here: UserError for what the user can mend, WorkerCrash otherwise. Workers inherit the given file descriptors.
+    """
+    with tempfile.TemporaryDirectory(prefix="keystride-") as folder, StopRequest() as stop:
+        shared = {
+            **os.environ,
+            "WORLD_SIZE": str(processes),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(_free_port()),
+            PARENT: str(os.getpid()),
+            FAILURES: folder,
+        }
+        workers: list[subprocess.Popen[bytes]] = []
+        try:
+            for rank in range(processes):
+                own = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+                workers.append(subprocess.Popen(command, env=own, pass_fds=tuple(files)))
+            codes = _wait(workers, stop)
+        finally:
+            for worker in workers:
+                if worker.poll() is None:
+                    worker.kill()
+                    worker.wait()
+        if any(codes) and not (stop.signal and set(codes) <= {0, -signal.SIGTERM}):
+            raise _failure(Path(folder), codes)
+        return stop.signal
+
+
+def report_failure(text: str, *, by_user: bool) -> None:
+    """Called by a worker: leave the reason for the parent, which prints one message for all."""
+    reason = {"time": time.time(), "user": by_user, "text": text}
+    (Path(os.environ[FAILURES]) / f"rank{os.environ['RANK']}.json").write_text(json.dumps(reason))
+
+
+def _wait(workers: Sequence["subprocess.Popen[bytes]"], stop: StopRequest) -> list[int | None]:
+    """Return the exit codes, with None for workers that did not end in time after another one failed."""
+    asked, deadline = False, float("inf")
+    while any(worker.poll() is None for worker in workers):
+        failed = any(worker.poll() for worker in workers)
+        if failed and deadline == float("inf"):
+            deadline = time.monotonic() + GRACE_SECONDS
+        if (failed or stop.requested) and not asked:
+            asked = True
+            for worker in workers:
+                if worker.poll() is None:
+                    worker.terminate()
+        if time.monotonic() > deadline:
+            break
+        time.sleep(POLL_SECONDS)
+    return [worker.poll() for worker in workers]
+
+
+def _failure(folder: Path, codes: Sequence[int | None]) -> Exception:
+    """The first failure: the others only lost their connection to it."""
+    reasons = sorted((json.loads(path.read_text()) for path in folder.glob("*.json")), key=lambda r: r["time"])
+    killed = [(rank, -code) for rank, code in enumerate(codes) if code and code < 0 and -code != signal.SIGTERM]
+    if killed and not (reasons and reasons[0]["user"]):
+        rank, number = killed[0]
+        return WorkerKilled(
+            f"training process {rank} was ended by {signal.Signals(number).name}"
+            + (" (out of memory?)" if number == signal.SIGKILL else "")
+        )
+    if not reasons:
+        return WorkerCrash(f"the training processes ended with codes {', '.join(map(str, codes))}")
+    return UserError(reasons[0]["text"]) if reasons[0]["user"] else WorkerCrash(reasons[0]["text"])
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

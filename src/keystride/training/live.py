@@ -1,0 +1,99 @@
+"""Progress of a training run: a live table on a terminal, plain lines elsewhere."""
+
+import time
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+LINE_SECONDS = 20.0  # between plain lines
+ERRORS = (
+    ("position", "distance", 1.0, "m"),
+    ("roll", "roll", 57.2958, "deg"),
+    ("pitch", "pitch", 57.2958, "deg"),
+    ("yaw", "yaw", 57.2958, "deg"),
+    ("posture", "posture", 57.2958 / 12**0.5, "deg RMSE"),
+)  # name in the metrics, name for people, factor, unit
+
+
+def summary(row: dict[str, float]) -> list[tuple[str, str]]:
+    """Return labels and values of an iteration, with units, for people."""
+    errors = [
+        (f"error: {name}", f"{row[f'kernel_error/{key}'] * factor:.3g} {unit}")
+        for key, name, factor, unit in ERRORS
+        if f"kernel_error/{key}" in row
+    ]
+    known = [
+        ("keyframes met within 0.2 m", "met", "{:.0%}"),
+        ("episodes survived", "survival", "{:.1%}"),
+        ("reward: goal, when due", "goal_reward_when_due", "{:.3f}"),
+        ("reward: style", "reward/style", "{:.3f}"),
+        ("reward: regularization", "reward/regularization", "{:.4f}"),
+        ("discriminator right on clips", "discriminator/real_right", "{:.0%}"),
+        ("discriminator right on policy", "discriminator/policy_right", "{:.0%}"),
+        ("divergence (KL)", "kl", "{:.4f}"),
+        ("action deviation", "std", "{:.3f}"),
+        ("learning rate", "learning_rate", "{:.1e}"),
+        ("random keyframes", "random_share", "{:.0%}"),
+        ("control steps/s", "steps_per_second", "{:,.0f}"),
+    ]
+    return errors + [(label, form.format(row[name])) for label, name, form in known if name in row]
+
+
+def where_time_goes(seconds: dict[str, float]) -> str:
+    total = sum(seconds.values()) or 1.0
+    return ", ".join(f"{name} {part / total:.0%}" for name, part in seconds.items())
+
+
+class View:
+    """Shows the run's progress; the first process has one."""
+
+    def __init__(self, name: str, total: int) -> None:
+        self.console = Console()
+        self.name = self.title = name
+        self.evaluation = "none yet"
+        self._live = Live(console=self.console, refresh_per_second=2) if self.console.is_terminal else None
+        self._bar = Progress(
+            TextColumn("{task.completed:,} of {task.total:,} steps"), BarColumn(), TimeRemainingColumn()
+        )
+        self._task = self._bar.add_task("", total=total)
+        self._said = time.monotonic()
+
+    def start(self, stage: str) -> None:
+        """Begin a stage; a run without stages has one, which has no name."""
+        self.title = f"{self.name}: {stage}" if stage else self.name
+        if stage:
+            self.console.print(f"stage {stage}")
+        if self._live:
+            self._live.start()
+
+    def stop(self) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, row: dict[str, float], seconds: dict[str, float]) -> None:
+        if self._live:
+            self._bar.update(self._task, completed=row["steps"])
+            self._live.update(self._table(row, seconds))
+        elif time.monotonic() - self._said > LINE_SECONDS:
+            self._said = time.monotonic()
+            print(
+                f"{row['steps']:,} steps  " + "  ".join(f"{label} {value}" for label, value in summary(row)), flush=True
+            )
+
+    def show_evaluation(self, results: dict[str, float], steps: int) -> None:
+        self.evaluation = "  ".join(f"{name} {value:.3g}" for name, value in results.items())
+        self.console.print(f"evaluation at {steps:,} steps: {self.evaluation}", soft_wrap=True)
+
+    def _table(self, row: dict[str, float], seconds: dict[str, float]) -> Panel:
+        table = Table.grid(padding=(0, 3))
+        for label, value in summary(row):
+            table.add_row(label, value)
+        table.add_row("where the time goes", where_time_goes(seconds))
+        table.add_row("latest evaluation", self.evaluation)
+        whole = Table.grid()
+        whole.add_row(self._bar)
+        whole.add_row(table)
+        return Panel(whole, title=self.title)

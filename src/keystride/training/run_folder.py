@@ -1,0 +1,155 @@
+"""A run's folder: configuration, metrics, checkpoints, the best policy so far."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from keystride.errors import FileError, UserError
+from keystride.files import part_folder, write_atomically
+from keystride.keyframes.goals import COMPONENTS
+from keystride.learner import parallel
+from keystride.learner.checkpoint import save_tree
+from keystride.learner.trainer import Trainer, latest
+from keystride.motion.library import Library
+from keystride.policy.loading import policy_content
+from keystride.policy.weights import load_weights
+from keystride.task.config import TaskConfig
+from keystride.task.rewards import paper_widths
+from keystride.training.build import KINDS, fixed_evaluation
+from keystride.training.config import ResolvedStage, TrainingConfig
+from keystride.training.live import View
+from keystride.training.loggers import loggers
+
+Results = dict[str, float]
+METRICS = "metrics.jsonl"
+CHECKPOINTS = "checkpoints"
+
+
+class RunFolder:
+    """Keeps what a run produces. Every process has one; the first process writes."""
+
+    def __init__(self, config: TrainingConfig) -> None:
+        self.config, self.folder = config, config.folder
+        newest = latest(self.folder / CHECKPOINTS)
+        self.steps = 0 if newest is None else int(_checkpoint_values(newest)["steps"])
+        self.best = float("inf")
+        self.first_step = self.steps
+        self.saved_at = self.started_at = time.monotonic()
+        self.view = View(config.name, config.learner.steps) if parallel.rank() == 0 else None
+        self.loggers = loggers(config) if parallel.rank() == 0 else []
+
+    def begin(self, trainer: Trainer, stage: ResolvedStage, library: Library) -> None:
+        """Continue with this trainer from the newest checkpoint; without one, from the weights to start from."""
+        self.trainer, self.stage, self.library = trainer, stage, library
+        newest = latest(self.folder / CHECKPOINTS)
+        if newest is not None:
+            saved = _checkpoint_values(newest)["settings"]
+            trainer.load(newest, episodes=_episode_settings(saved) == _episode_settings(stage.settings))
+        elif self.config.start_from is not None:
+            self._start_from(self.config.start_from)
+        self.best = self._best_so_far()
+        self.evaluated_at = trainer.steps // stage.config.learner.evaluate_steps
+        if self.view:
+            self.view.start(stage.name)
+        if trainer.steps == 0:
+            self._write(self._evaluate())
+
+    def note(self, means: Results) -> None:
+        """Log an iteration; evaluate and save when it is time."""
+        turn = self.trainer.steps // self.stage.config.learner.evaluate_steps
+        if turn > self.evaluated_at or self.trainer.steps >= self.config.learner.steps:
+            self.evaluated_at = turn
+            means |= self._evaluate()
+        self._write(means)
+        minutes = (time.monotonic() - self.saved_at) / 60
+        if first_process_says(minutes > self.stage.config.learner.checkpoint_minutes):
+            self.save()
+
+    def save(self) -> Path:
+        place = self.trainer.save(self.folder / CHECKPOINTS, {"settings": self.stage.settings})
+        self.saved_at = time.monotonic()
+        self.steps = self.trainer.steps
+        return place
+
+    def close(self) -> None:
+        if self.view:
+            self.view.stop()
+        for logger in self.loggers:
+            logger.close()
+
+    def _start_from(self, policy: Path) -> None:
+        try:
+            self.trainer.start_from(load_weights(policy).tree())
+        except FileError as error:
+            raise UserError(f"the networks of {policy} are of other sizes than those of this run: {error}") from error
+
+    def _best_so_far(self) -> float:
+        """Scores of different stages can not be compared: each looks for its own best."""
+        figures = self.folder / "best" / "figures.json"
+        best = json.loads(figures.read_text()) if figures.exists() else {}
+        return best["score"] if best.get("stage") == self.stage.name else float("inf")
+
+    def _evaluate(self) -> Results:
+        now = self.stage.config
+        results = fixed_evaluation(self.trainer.averaged, self.library, now.task, now.evaluation)
+        rated = score(self.stage.config.task, results)
+        if self.view:
+            self.view.show_evaluation(results, self.trainer.steps)
+        if rated < self.best and self.trainer.steps:
+            self.best = rated
+            self._keep_best(results)
+        return {f"evaluation/{name}": value for name, value in results.items()}
+
+    def _keep_best(self, results: Results) -> None:
+        if parallel.rank():
+            return
+        figures = {"score": self.best, "steps": self.trainer.steps, "stage": self.stage.name, **results}
+        with part_folder(self.folder / "best") as part:
+            save_tree({**self.trainer.averaged_state(), "settings": self.stage.settings}, part / "learner")
+            (part / "figures.json").write_text(json.dumps(figures))
+        if self.stage.config.evaluation.export:
+            write_atomically(self.folder / "policy.onnx", policy_content(self.folder / "best"))
+
+    def _write(self, means: Results) -> None:
+        if self.view is None:
+            return
+        elapsed = time.monotonic() - self.started_at
+        rate = (self.trainer.steps - self.first_step) / elapsed
+        row = {"steps": self.trainer.steps, "seconds": round(elapsed, 2), "steps_per_second": round(rate), **means}
+        if self.config.stages:
+            row["stage"] = self.stage.number + 1
+        with (self.folder / METRICS).open("a") as file:
+            file.write(json.dumps({name: round(value, 6) for name, value in row.items()}) + "\n")
+        for logger in self.loggers:
+            logger.log(means, self.trainer.steps)
+        self.view.show(row, self.trainer.seconds)
+
+
+def first_process_says(wish: bool) -> bool:
+    """Return what the first process wishes, in all of them."""
+    return any_process_says(wish and parallel.rank() == 0)
+
+
+def any_process_says(wish: bool) -> bool:
+    """Return whether any process wishes it, in all of them."""
+    return bool(parallel.total(torch.tensor([float(wish)])).item())
+
+
+def score(task: TaskConfig, results: Results) -> float:
+    """Keyframe errors in units of the paper's kernel widths, summed; lower is better."""
+    widths = paper_widths(task.goal_widths)
+    named = [(f"{kind}/{name}", width) for kind in KINDS for name, width in zip(COMPONENTS, widths, strict=True)]
+    return sum(results[name] / float(width) for name, width in named if name in results)
+
+
+def _episode_settings(settings: dict[str, Any]) -> list[Any]:
+    """Where these differ, episodes in a checkpoint can not go on."""
+    return [*(settings.get(name) for name in ("stage", "library", "authored", "task")), settings["learner"]["ppo"]]
+
+
+def _checkpoint_values(place: Path) -> dict[str, Any]:
+    """What a checkpoint holds besides tensors."""
+    return json.loads((place / "learner.json").read_text())

@@ -1,0 +1,147 @@
+"""`train`: check a configuration, keep its folder, and run it in as many processes as it asks for."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from keystride.errors import UserError
+from keystride.training.checks import check, process_count
+from keystride.training.config import CONFIG, TrainingConfig, read_config, write_config
+from keystride.training.launch import WorkerKilled, launch
+from keystride.training.settings import differences, is_within, plain
+
+CHANGES = "changes.jsonl"  # settings that were changed on resuming
+ELSEWHERE = ("name", "runs")  # a run's folder may be renamed and moved
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    folder: Path
+    steps: int
+    """Control steps in the newest checkpoint; 0 when there is none."""
+    stopped_by: int | None
+    """The signal that ended the run early."""
+
+    @property
+    def message(self) -> str:
+        """One line: what was saved, and how to go on."""
+        if self.stopped_by is None:
+            return f"finished at {self.steps:,} control steps: {self.folder}"
+        if not self.steps:
+            return (
+                f"stopped before the first checkpoint: {self.folder} starts over with `{resume_command(self.folder)}`"
+            )
+        return f"stopped and saved at {self.steps:,} control steps; continue with `{resume_command(self.folder)}`"
+
+
+def train(config: TrainingConfig, *, resume: bool = False, change: Sequence[str] = ()) -> RunOutcome:
+    """Train a run to its end, or until SIGINT or SIGTERM: then it is saved first.
+
+    resume continues the run in the configuration's folder; settings that differ from the run's own are refused unless `change` names
+    them (or what they belong to: "task" allows all of the task's).
+    """
+    check(config)
+    torchrun = "WORLD_SIZE" in os.environ
+    if torchrun and os.environ.get("RANK", "0") != "0":
+        return _outcome(config.folder, _run_here(config))
+    if not resume and is_run(config.folder):
+        raise UserError(f"{config.folder} holds a run already: continue it with --resume, or choose another --name")
+    if resume and not is_run(config.folder):
+        raise UserError(f"{config.folder} holds no run to resume")
+    with _locked(config.folder) as lock:
+        if resume:
+            _record_changes(config, change)
+        write_config(config, config.folder)
+        processes = process_count(config)
+        if torchrun or processes == 1:
+            return _outcome(config.folder, _run_here(config))
+        command = [sys.executable, "-m", "keystride.training.worker", str(config.folder)]
+        try:
+            return _outcome(config.folder, launch(command, processes, files=lock))
+        except WorkerKilled as error:
+            raise UserError(
+                f"{error}; continue from the last checkpoint with `{resume_command(config.folder)}`"
+            ) from None
+
+
+def is_run(folder: Path) -> bool:
+    return (folder / CONFIG).exists() or (folder / "checkpoints").exists()
+
+
+def config_of_run(folder: Path) -> TrainingConfig:
+    """Return the configuration of an existing run, wherever its folder lies now."""
+    if not (folder / CONFIG).is_file():
+        raise UserError(f"{folder} holds no run to resume")
+    return replace(read_config(folder / CONFIG), runs=folder.parent, name=folder.name)
+
+
+def resume_command(folder: Path) -> str:
+    place = [] if folder.parent == Path("runs") else ["--runs", str(folder.parent)]
+    return shlex.join(["keystride", "train", *place, "--name", folder.name, "--resume"])
+
+
+def _run_here(config: TrainingConfig) -> int | None:
+    from keystride.training.loop import run_process  # brings torch
+
+    return run_process(config)
+
+
+def _record_changes(config: TrainingConfig, allowed: Sequence[str]) -> None:
+    """Refuse settings that differ from the run's own, unless they are named; write down those that are."""
+    changes = differences(plain(config_of_run(config.folder)), plain(config))
+    changes = {path: pair for path, pair in changes.items() if path not in ELSEWHERE}
+    refused = [path for path in changes if not any(is_within(path, name) for name in allowed)]
+    if refused:
+        told = "; ".join(f"{path} is {_short(changes[path][0])}, not {_short(changes[path][1])}" for path in refused)
+        raise UserError(
+            f"{config.folder} was started with other settings: {told}. To go on with the new ones: --change {' '.join(refused)}"
+        )
+    if changes:
+        entry = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            "steps": steps_saved(config.folder),
+            "changes": {path: {"from": old, "to": new} for path, (old, new) in changes.items()},
+        }
+        with (config.folder / CHANGES).open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def steps_saved(folder: Path) -> int:
+    """Return the control steps in a run's newest checkpoint."""
+    from keystride.policy.bundle import run_checkpoint
+
+    newest = run_checkpoint(folder, newest=True)
+    return 0 if newest is None else int(json.loads((newest / "learner.json").read_text())["steps"])
+
+
+def _outcome(folder: Path, stopped_by: int | None) -> RunOutcome:
+    return RunOutcome(folder, steps_saved(folder), stopped_by)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[list[int]]:
+    """Keep others from training the same run meanwhile. Workers inherit the lock: it lasts as long as any of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield []
+        return
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another process is training {folder} at this moment") from None
+        yield [file.fileno()]

@@ -1,0 +1,47 @@
+"""Faults of processes, terminals and the start, with real processes over DDS on the loopback interface, in real time.
+
+`keystride deploy selftest` runs all rows like this; those of states and poses are tested faster in test_faults.py.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
+
+from keystride.deploy.selftest.faults import BEFORE, NETWORK, PROCESS
+from keystride.deploy.selftest.runner import Result, arrival_distances, calm_miss, run_case, run_script
+from keystride.keyframes.files import load_script
+from keystride.policy.bundle import known
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+POLICY = known()[0] if known() else "STUB-TROT"  # the stub stands in until a policy ships
+MARGIN = 0.15  # m between what a keyframe is missed by over the network and in one process
+CASES = (*PROCESS, *BEFORE, *NETWORK[:3])
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    calm_miss("STUB-TROT")  # before the clock matters
+    with ThreadPoolExecutor(2) as pool:
+        domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(CASES))]
+        found = pool.map(run_case, CASES, ["STUB-TROT"] * len(CASES), domains)
+        return {result.name: result for result in found}
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_a_fault_has_its_expected_outcome(results, name):
+    assert results[name].wrong == ()
+
+
+def test_over_the_network_as_in_one_process(tmp_path):
+    """The walk script, from the ground to the ground, judged by the simulators' truth."""
+    script = load_script(EXAMPLES / "walk.yaml")
+    expected = arrival_distances(POLICY, script)
+    truth, started = run_script(EXAMPLES / "walk.yaml", POLICY, tmp_path, domain=20 + (os.getpid() * 31 + 99) % 200)
+    missed = truth.misses(script, started)
+    print(f"{POLICY}: missed by {np.round(expected, 3)} m in one process, {np.round(missed, 3)} m over DDS")
+    assert np.abs(missed - expected).max() < MARGIN

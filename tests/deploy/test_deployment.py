@@ -1,0 +1,155 @@
+"""The whole deployment, stepped against the simulated robot in one process."""
+
+import numpy as np
+import pytest
+
+from keystride.deploy.deployment import EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON
+from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
+from keystride.deploy.states import Event, State
+from keystride.deploy.stub import TrotStub
+from keystride.deploy.unitree.codec import encode_buttons, encode_state
+from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
+
+SCRIPT = Script(keyframes=(Keyframe(time=1.5, position=(0.45, 0.0)), Keyframe(time=2.5, position=(0.75, 0.0))))
+
+
+def ready(posture: str = "standing", player=None) -> Rehearsal:
+    rehearsal = rehearse(GO2, player or TrotStub(GO2), SCRIPT, posture=posture)
+    rehearsal.deployment.ask(Event.STAND)
+    assert rehearsal.until(State.READY, 5.0)
+    return rehearsal
+
+
+def running(seconds: float = 1.0, player=None) -> Rehearsal:
+    rehearsal = ready(player=player)
+    rehearsal.deployment.ask(Event.START)
+    rehearsal.advance(seconds)
+    assert rehearsal.deployment.safety.state is State.RUNNING
+    return rehearsal
+
+
+def press(rehearsal: Rehearsal, button: str) -> None:
+    """On the remote, for one low state."""
+    record = encode_state(GO2, rehearsal.world.sense(), rehearsal.world.steps)
+    record["wireless_remote"][2:4] = list(encode_buttons(frozenset({button})))
+    rehearsal.link.states.put(record, rehearsal.now)
+    rehearsal.deployment.stream(rehearsal.now)
+
+
+def test_a_script_is_played_from_the_ground_to_the_ground():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
+    assert rehearsal.play(20.0) is State.DAMPING
+    assert rehearsal.events == [
+        "idle -> standing up",
+        "standing up -> ready",
+        "ready -> running",
+        "running -> stopping",
+        "stopping -> damping",
+    ]
+    assert rehearsal.deployment.safety.reason == ""
+    assert [arrival.step for arrival in rehearsal.deployment.arrivals] == [75, 125]
+    assert max(np.linalg.norm(arrival.error[:3]) for arrival in rehearsal.deployment.arrivals) < 0.1
+    rehearsal.advance(1.0)
+    assert rehearsal.world.data.qpos[2] < 0.12
+    assert not rehearsal.world.stiffness.any()
+
+
+def test_the_script_begins_where_the_robot_stands():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
+    rehearsal.world.data.qpos[:7] = (3.0, -2.0, rehearsal.world.data.qpos[2], np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
+    rehearsal.play(20.0)
+    x, y = rehearsal.world.data.qpos[:2]
+    assert np.hypot(x - 3.0, y - (-2.0 + 0.75)) < 0.15  # it looked to the left
+
+
+def test_nothing_starts_without_a_pose():
+    rehearsal = ready()
+    rehearsal.disturb("pose_off", True)
+    rehearsal.advance(0.3)
+    rehearsal.deployment.ask(Event.START)
+    rehearsal.advance(0.1)
+    assert rehearsal.deployment.safety.state is State.READY
+    assert rehearsal.events[-1] == "no start: no pose of the robot"
+
+
+def test_buttons_of_the_remote():
+    rehearsal = ready()
+    press(rehearsal, START_BUTTON)
+    assert rehearsal.deployment.safety.state is State.RUNNING
+    rehearsal.step()
+    press(rehearsal, STOP_BUTTON)
+    assert rehearsal.deployment.safety.state is State.STOPPING
+    rehearsal.step()
+    press(rehearsal, EMERGENCY_BUTTON)
+    assert rehearsal.deployment.safety.state is State.DAMPING
+
+
+def test_a_held_start_button_is_one_start():
+    rehearsal = ready()
+    press(rehearsal, START_BUTTON)
+    rehearsal.world.step()
+    press(rehearsal, START_BUTTON)
+    assert rehearsal.deployment.asks.empty()
+
+
+def test_an_emergency_is_heard_in_every_state():
+    for state in (State.IDLE, State.STANDING_UP, State.READY, State.RUNNING, State.STOPPING):
+        rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
+        for event in (Event.STAND, Event.START, Event.STOP):
+            if rehearsal.until(state, 0.0):
+                break
+            rehearsal.deployment.ask(event)
+            rehearsal.until(State.READY if event is Event.STAND and state is not State.STANDING_UP else state, 3.0)
+        assert rehearsal.deployment.safety.state is state
+        rehearsal.deployment.emergency = "test"
+        rehearsal.step()
+        assert rehearsal.deployment.safety.state is State.DAMPING
+        assert rehearsal.events[-1].endswith("emergency stop (test)")
+
+
+def test_lost_states_end_in_damping():
+    rehearsal = running()
+    rehearsal.link.states.put = lambda value, at=None: None
+    rehearsal.advance(0.15)
+    assert rehearsal.deployment.safety.reason == "low state lost"
+    assert rehearsal.deployment.safety.state is State.DAMPING
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(0.1, State.RUNNING), (0.5, State.STOPPING)])
+def test_lost_poses(seconds, state):
+    rehearsal = running()
+    rehearsal.disturb("pose_off", True, seconds)
+    rehearsal.advance(seconds + 0.1)
+    assert rehearsal.deployment.safety.state is state
+
+
+class Broken(TrotStub):
+    def step(self, state, goals, step):
+        return np.full(12, np.nan) if step > 40 else super().step(state, goals, step)
+
+
+def test_a_policy_that_gives_no_numbers_is_stopped():
+    rehearsal = running(0.5, player=Broken(GO2))
+    rehearsal.advance(0.7)
+    assert rehearsal.deployment.safety.state is State.STOPPING
+    assert rehearsal.deployment.safety.reason == "policy too late"
+    assert np.isfinite(rehearsal.world.data.qpos).all()
+
+
+def test_a_robot_that_is_tipped_over_is_let_go():
+    rehearsal = running()
+    rehearsal.world.data.qpos[2:7] = (0.4, np.cos(0.7), np.sin(0.7), 0.0, 0.0)  # on its side, 80 degrees
+    rehearsal.advance(0.01)
+    assert rehearsal.deployment.safety.reason == "tilted too far"
+    assert rehearsal.deployment.safety.state is State.DAMPING
+
+
+def test_an_upside_down_robot_is_never_stiff():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT, posture="upside-down")
+    rehearsal.deployment.ask(Event.STAND)
+    for _ in range(1000):
+        rehearsal.step()
+        assert rehearsal.command is not None
+        assert not rehearsal.command.stiffness.any()
+    assert rehearsal.deployment.safety.reason == "tilted too far"

@@ -1,0 +1,136 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from keystride.deploy.fault_checks import CHECKS, Limits, MotorTrend, Reading
+from keystride.deploy.states import Event, State
+from keystride.robot.go2 import GO2
+
+GOOD = Reading(
+    state_age=0.002,
+    imu_age=0.002,
+    pose_age=0.01,
+    pose_silence=0.01,
+    policy_age=0.02,
+    command_gap=0.002,
+    joint_angles=GO2.stance.copy(),
+    joint_velocities=np.zeros(12),
+    mean_speed=np.zeros(12),
+    torques=np.zeros(12),
+    motors_on=True,
+    lost_packets=0.0,
+    down=np.array([0.0, 0.0, -1.0]),
+    height=0.3,
+    distance=0.5,
+    battery=80.0,
+    battery_status=8,
+    motor_temperature=50.0,
+)
+LEANING = np.array([np.sin(1.06), 0.0, -np.cos(1.06)])  # 60.7 degrees
+NAN_ANGLE = np.full(12, np.nan)
+LIMITS = Limits(fence=3.0)
+
+BAD = {
+    "emergency stop": {"emergency": "key"},
+    "low state lost": {"state_age": 0.11},
+    "low state not finite": {"joint_angles": NAN_ANGLE},
+    "IMU frozen": {"imu_age": 0.11},
+    "tilted too far": {"down": LEANING},
+    "joint out of range": {"joint_angles": GO2.stance + 2.0 * np.eye(12)[2]},
+    "joint too fast": {"joint_velocities": np.eye(12)[2] * 1.31 * GO2.speed_limit[2]},
+    "torque too high": {"torques": 1.31 * GO2.torque_limit, "joint_velocities": np.ones(12)},
+    "joint stalled": {"torques": -0.95 * GO2.torque_limit},
+    "motor off": {"motors_on": False},
+    "motor loses packets": {"lost_packets": 21.0},
+    "command stream late": {"command_gap": 0.051},
+    "somebody else sends commands": {"other_writer": True},
+    "motion service active again": {"motion_service": "normal"},
+    "height out of range": {"height": 0.09},
+    "outside the fence": {"distance": 3.1},
+    "pose stream lost": {"pose_age": 0.21, "pose_silence": 0.21},
+    "pose not believed": {"pose_age": 0.21},
+    "policy too late": {"policy_age": 0.11},
+    "battery low": {"battery": 9.0},
+    "battery charging or faulty": {"battery_status": 11},
+    "motor too hot": {"motor_temperature": 86.0},
+}
+
+
+def failed(reading: Reading) -> set[str]:
+    return {check.name for check in CHECKS if check.failed(reading, LIMITS, GO2)}
+
+
+def test_a_good_reading_fails_nothing():
+    assert failed(GOOD) == set()
+
+
+def test_every_check_has_a_reading_that_fails_it():
+    assert set(BAD) == {check.name for check in CHECKS}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_check_fails_on_its_own_fault_alone(name):
+    assert failed(replace(GOOD, **BAD[name])) == {name}
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["state_age", "pose_age", "policy_age", "command_gap", "lost_packets", "height", "battery", "motor_temperature"],
+)
+def test_a_figure_that_is_not_a_number_fails(field):
+    assert failed(replace(GOOD, **{field: np.nan}))
+
+
+def test_a_direction_that_is_not_a_number_fails():
+    assert {"tilted too far", "low state not finite"} <= failed(replace(GOOD, down=np.full(3, np.nan)))
+
+
+def test_checks_lead_only_downwards():
+    assert {check.leads_to for check in CHECKS} <= {Event.STOP, Event.FAULT}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_what_leaves_no_controlled_way_down_is_a_fault(check):
+    """Going down needs the joints and gravity; it can be done without a pose, without a policy, with little charge."""
+    needs_nothing = {
+        "outside the fence",
+        "pose stream lost",
+        "pose not believed",
+        "policy too late",
+        "battery low",
+        "battery charging or faulty",
+        "motor too hot",
+    }
+    assert (check.leads_to is Event.STOP) == (check.name in needs_nothing)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_every_check_is_on_while_running(check):
+    assert State.RUNNING in check.states
+
+
+def test_a_gait_with_fast_moments_is_not_a_runaway():
+    """Joints at 1.2 times their rated speed for a fifth of the time are a gait; for most of it, a runaway."""
+    for share, limit in ((0.2, False), (0.9, True)):
+        trend, highest = MotorTrend(GO2.speed_limit), 0.0
+        for tick in range(500):
+            speed = 1.2 * GO2.speed_limit if tick % 100 < 100 * share else np.zeros(12)
+            trend.update(tick * 0.002, speed, np.zeros(12))
+            highest = max(highest, float(trend.mean_speed.max()))
+        assert (highest > LIMITS.joint_speed_mean) == limit
+
+
+def test_lost_packets_are_counted_over_a_second_and_from_any_counter():
+    trend = MotorTrend(GO2.speed_limit)
+    trend.update(0.0, np.zeros(12), np.full(12, 4000.0))
+    assert trend.lost_packets == 0.0
+    lost = np.full(12, 4000.0)
+    lost[3] += 30.0
+    trend.update(0.002, np.zeros(12), lost)
+    assert trend.lost_packets == pytest.approx(30.0)
+    for tick in range(2, 1002):
+        trend.update(tick * 0.002, np.zeros(12), lost)
+    assert trend.lost_packets < 5.0
+    trend.update(3.0, np.zeros(12), np.zeros(12))  # the board was restarted
+    assert trend.lost_packets < 5.0

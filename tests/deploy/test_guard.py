@@ -1,0 +1,98 @@
+"""The guard's protocol on pipes, and its process without a robot."""
+
+import contextlib
+import os
+import select
+import sys
+import threading
+import time
+
+import pytest
+
+from keystride.deploy.guard import BRAKES, DISMISSED, HEARTBEAT, Guard, silent
+
+ECHO = "import sys; from keystride.deploy.guard import STANDING_BY, silent; import os; os.write(1, STANDING_BY); silent(0, 1, {})"
+
+
+@pytest.fixture
+def pipes():
+    ends = [*os.pipe(), *os.pipe()]
+    yield ends
+    for end in ends:
+        with contextlib.suppress(OSError):
+            os.close(end)
+
+
+def answer(pipes, act) -> tuple[bool, bytes]:
+    """What the guard makes of it, and what it answers."""
+    source, to, answers, out = pipes
+    result: list[bool] = []
+    thread = threading.Thread(target=lambda: result.append(silent(source, out, 0.05)))
+    thread.start()
+    act(to)
+    thread.join(30.0)
+    return result[0], os.read(answers, 4096) if select.select([answers], [], [], 0.0)[0] else b""
+
+
+def test_silence_after_a_heartbeat_is_noticed(pipes):
+    braked, said = answer(pipes, lambda to: os.write(to, HEARTBEAT))
+    assert braked
+    assert said.endswith(BRAKES)
+
+
+def test_dismissed_it_does_nothing(pipes):
+    braked, said = answer(pipes, lambda to: os.write(to, HEARTBEAT + DISMISSED))
+    assert not braked
+    assert BRAKES not in said
+
+
+def test_a_pipe_that_closes_while_driving_is_silence(pipes):
+    assert answer(pipes, lambda to: (os.write(to, HEARTBEAT), os.close(to)))[0]
+
+
+def test_a_pipe_that_closes_before_anything_was_driven_is_not(pipes):
+    assert not answer(pipes, os.close)[0]
+
+
+def started(silence: float = 0.5) -> Guard:
+    guard = Guard([sys.executable, "-c", ECHO.format(silence)])
+    assert guard.wait(60.0)
+    return guard
+
+
+def beat_until(guard: Guard, trouble: str) -> bool:
+    until = time.monotonic() + 60.0
+    while time.monotonic() < until:
+        if guard.beat(time.monotonic()) == trouble:
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def test_a_guard_that_dies_is_noticed():
+    guard = started()
+    assert guard.beat(time.monotonic()) == ""
+    os.kill(guard.pid, 9)
+    assert beat_until(guard, "guard process lost")
+    guard.dismiss(safe=True)
+
+
+def test_a_guard_that_hangs_is_noticed():
+    guard = started(1e6)
+    os.kill(guard.pid, 19)  # SIGSTOP
+    assert beat_until(guard, "guard does not answer")
+    os.kill(guard.pid, 9)
+    guard.dismiss(safe=True)
+
+
+def test_a_guard_that_has_braked_says_so():
+    guard = started(0.01)
+    for _ in range(4):
+        guard.beat(time.monotonic())
+    time.sleep(0.2)
+    assert beat_until(guard, "guard braked the robot")
+    guard.dismiss(safe=True)
+
+
+def test_a_guard_that_does_not_start():
+    assert not Guard([sys.executable, "-c", "pass"]).wait(60.0)

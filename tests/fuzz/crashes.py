@@ -1,0 +1,335 @@
+"""Kill what writes files at random moments, and see that nothing is lost and nothing is half-written.
+
+    python tests/fuzz/crashes.py --kills 200           scripts, libraries, bundles, checkpoints and training in turn
+
+A killed process is a fork that runs the shipped functions. It ends by SIGKILL before one of its operations on files, or by
+a timer of its own processor time anywhere in between; so a busy machine changes nothing. Then the files are read as
+keystride reads them.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from time import process_time
+from typing import Any
+
+from seeds import library, script, swaying, tiny_trainer
+
+from keystride.files import recover
+from keystride.keyframes.files import load_script, save_script
+from keystride.motion.index import load_library_clips, save_library
+from keystride.robot.go2 import GO2
+
+EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree", "os.listdir", "os.scandir"}
+WHOLE = 0  # exit code of a fork that was not killed
+
+
+@dataclass(frozen=True)
+class Work:
+    """Something that replaces files: how they are before, what replaces them, and what must hold at every moment."""
+
+    prepare: Callable[[Path], None]
+    change: Callable[[Path], None]
+    check: Callable[[Path], None]  # an exception is a loss
+
+
+# Scripts, as the studio and the command line save them.
+
+
+def save_new_script(folder: Path) -> None:
+    keyframes = tuple(one.model_copy(update={"label": "new"}) for one in script().keyframes)
+    save_script(script().model_copy(update={"keyframes": keyframes}), folder / "script.yaml")
+
+
+def check_script(folder: Path) -> None:
+    labels = {keyframe.label for keyframe in load_script(folder / "script.yaml").keyframes}
+    assert labels in ({"first", None}, {"new"}), labels
+    check_leftovers(folder / "script.yaml")
+
+
+# Libraries, as `keystride motion import` writes them.
+
+
+def save_new_library(folder: Path) -> None:
+    clips = [replace(swaying(), name=f"new{i}") for i in range(4)]
+    save_library(clips, folder / "library", GO2.name, held_out=["new0"])
+
+
+def check_library(folder: Path) -> None:
+    names = [clip.name for clip in load_library_clips(folder / "library")]
+    assert names in (["walk", "other"], ["new0", "new1", "new2", "new3"]), names
+    check_leftovers(folder / "library")
+
+
+# Bundles, as `keystride export` writes them.
+
+
+def prepare_bundle(folder: Path) -> None:
+    from keystride.policy.bundle import SHIPPED
+
+    shutil.copytree(SHIPPED / "go2-pose", folder / "bundle")
+
+
+def pack_bundle(folder: Path) -> None:
+    from keystride.policy.bundle import SHIPPED
+    from keystride.policy.packing import pack
+
+    pack(SHIPPED / "go2-position", folder / "bundle")
+
+
+def check_bundle(folder: Path) -> None:
+    from keystride.policy.packing import check_bundle as check
+    from keystride.policy.provenance import read_settings
+
+    check(folder / "bundle")
+    read_settings(folder / "bundle")
+    check_leftovers(folder / "bundle")
+
+
+# Checkpoints and the best policy of a run.
+
+_trainers: list[Any] = []
+
+
+def trainer() -> Any:
+    if not _trainers:
+        _trainers.append(tiny_trainer())
+    return _trainers[0]
+
+
+def save_run(folder: Path, first: int, last: int) -> None:
+    """Write checkpoints of some iterations, and each time a better policy."""
+    from keystride.learner.checkpoint import publish, save_tree
+
+    for iteration in range(first, last):
+        trainer().iteration = trainer().steps = iteration
+        trainer().save(folder / "checkpoints")
+        part = folder / "best.part"
+        part.mkdir(exist_ok=True)
+        save_tree(trainer().averaged_state(), part / "learner")
+        (part / "figures.json").write_text(json.dumps({"score": 1.0 / iteration, "steps": iteration}))
+        publish(part, folder / "best")
+
+
+def check_run(folder: Path) -> None:
+    """The newest checkpoint can be resumed, and the best policy is one whose score is known."""
+    from keystride.learner.checkpoint import checkpoints, load_tree
+
+    newest = checkpoints(folder / "checkpoints")[-1]
+    trainer().load(newest)
+    assert trainer().steps == int(newest.name) >= 3
+    best = load_tree(folder / "best" / "learner")
+    figures = json.loads((folder / "best" / "figures.json").read_text())
+    assert figures == {"score": 1.0 / best["steps"], "steps": best["steps"]}
+    assert int(newest.name) - 1 <= best["steps"] <= int(newest.name)
+
+
+# Training itself, from the command on.
+
+
+RECIPE = """
+evaluation: {robots: 2, control_steps: 4, export: false}
+learner:
+  environments: 8
+  horizon: 4
+  steps: 1000000
+  evaluate_steps: 64
+  keep: 2
+  checkpoint_minutes: 0
+  discriminator: {batch: 16, replay: 256, updates: 1}
+"""
+
+
+def train(folder: Path, *more: str) -> None:
+    from keystride.commands.main import main
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    assert main(["train", "--runs", str(folder), "--name", "run", *more]) == 0
+
+
+def prepare_training(folder: Path) -> None:
+    """In a fork, killed when it has written some checkpoints: what training leaves in a process stays out of this one."""
+    (folder / "recipe.yaml").write_text(RECIPE)
+
+    def action() -> None:
+        def seen() -> None:
+            if os.path.exists(folder / "run" / "checkpoints" / "00000003"):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        watch(folder, seen)
+        train(folder, "--config", str(folder / "recipe.yaml"), "--processes", "1")
+
+    assert forked(action) == -signal.SIGKILL
+
+
+def resume_training(folder: Path) -> None:
+    train(folder, "--resume")
+
+
+def check_training(folder: Path) -> None:
+    import yaml
+
+    from keystride.learner.checkpoint import checkpoints, load_tree
+
+    run = folder / "run"
+    numbered = checkpoints(run / "checkpoints")
+    assert numbered
+    for stem in ("learner", "process0"):
+        load_tree(numbered[-1] / stem)
+    settings = yaml.safe_load((run / "config.yaml").read_text())
+    assert settings["name"] == "run"
+
+
+WORKS = {
+    "script": Work(lambda folder: save_script(script(), folder / "script.yaml"), save_new_script, check_script),
+    "library": Work(lambda folder: library(swaying(), folder / "library"), save_new_library, check_library),
+    "run": Work(lambda folder: save_run(folder, 1, 4), lambda folder: save_run(folder, 4, 7), check_run),
+    "bundle": Work(prepare_bundle, pack_bundle, check_bundle),
+    "training": Work(prepare_training, resume_training, check_training),
+}
+
+
+def check_leftovers(place: Path) -> None:
+    """What a kill left beside a file or folder is found and removed."""
+    recover(place)
+    assert [path.name for path in place.parent.iterdir()] == [place.name]
+
+
+def forked(action: Callable[[], None]) -> int:
+    """Run in a fork; return its exit code, or minus the signal that ended it."""
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            action()
+            code = WHOLE
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def watch(folder: Path, seen: Callable[[], None]) -> None:
+    """Call a function before every operation of this process on files of the folder."""
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event in EVENTS and any(isinstance(one, str | Path) and str(one).startswith(str(folder)) for one in args):
+            seen()
+
+    sys.addaudithook(hook)
+
+
+def measure(work: Work, folder: Path) -> tuple[int, float]:
+    """Return how many operations on files the work has, and how much processor time it takes."""
+    reader, writer = os.pipe()
+
+    def action() -> None:
+        count = 0
+
+        def seen() -> None:
+            nonlocal count
+            count += 1
+            if count > MOST_EVENTS:  # training goes on: it is never let to its end
+                tell()
+                os._exit(WHOLE)
+
+        def tell() -> None:
+            os.write(writer, json.dumps([count, process_time() - began]).encode())
+
+        began = process_time()
+        watch(folder, seen)
+        work.change(folder)
+        tell()
+
+    assert forked(action) == WHOLE
+    os.close(writer)
+    count, seconds = json.loads(os.read(reader, 100))
+    os.close(reader)
+    return count, seconds
+
+
+MOST_EVENTS = 400
+
+
+def kill(work: Work, folder: Path, operations: int, seconds: float, random: Random) -> int:
+    """Do the work in a fork that ends at a random moment."""
+    at = random.randrange(operations)
+    by_time = random.random() < 0.4
+    moment = random.uniform(1e-5, seconds)
+
+    def action() -> None:
+        count = 0
+
+        def seen() -> None:
+            nonlocal count
+            if count == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            count += 1
+
+        if by_time:
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, moment)
+        else:
+            watch(folder, seen)
+        work.change(folder)
+
+    return forked(action)
+
+
+def run(name: str, kills: int, seed: int) -> tuple[int, int]:
+    """Return how many forks were killed, and how many of these kills lost something."""
+    work, random = WORKS[name], Random(f"{name} {seed}")
+    killed = lost = 0
+    with tempfile.TemporaryDirectory() as place:
+        original = Path(place).resolve() / "original"
+        original.mkdir()
+        work.prepare(original)
+        work.check(original)
+        folder = original.with_name("work")
+        shutil.copytree(original, folder)
+        operations, seconds = measure(work, folder)
+        while killed < kills:
+            shutil.rmtree(folder)
+            shutil.copytree(original, folder)
+            code = kill(work, folder, operations, seconds, random)
+            if code == WHOLE:  # it was done before its time came
+                continue
+            assert code in (-signal.SIGKILL, -signal.SIGPROF), f"{name}: the work itself failed, exit code {code}"
+            killed += 1
+            try:
+                work.check(folder)
+            except Exception as error:
+                lost += 1
+                print(f"{name}: after kill {killed}: {type(error).__name__}: {error}", flush=True)
+    return killed, lost
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200, help="over all kinds of work")
+    parser.add_argument("--only", nargs="+", choices=WORKS, default=tuple(WORKS))
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    total = [0, 0]
+    for name in options.only:
+        killed, lost = run(name, -(-options.kills // len(options.only)), options.seed)
+        total = [total[0] + killed, total[1] + lost]
+        print(f"{name:10} {killed:4} kills, {lost} with something lost or half-written", flush=True)
+    print(f"{'all':10} {total[0]:4} kills, {total[1]} with something lost or half-written")
+    return total[1] > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

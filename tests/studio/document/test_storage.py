@@ -1,0 +1,63 @@
+"""A document survives as text, with its history, and nonsense is refused."""
+
+import json
+
+import pytest
+
+from keystride.keyframes.script import Keyframe
+from keystride.studio.document import draft as drafts
+from keystride.studio.document.draft import Draft
+from keystride.studio.document.history import Document
+from keystride.studio.document.storage import MAX_CHARACTERS, StorageError, dump, load
+
+
+def edited() -> Document:
+    document = Document(drafts.add(Draft(), Keyframe(time=1.0, position=(0.5, 0.0), posture="sit")), "a.yaml", "digest")
+    document.edit(drafts.add(document.draft, Keyframe(time=2.0, yaw=30.0, label="turn")), selection=[2])
+    document.open(drafts.add(Draft(), Keyframe(time=3.0, posture=(0.0, 45.0, -90.0) * 4)), "b.yaml")
+    document.edit(drafts.retime(document.draft, 1, 4.0))
+    document.undo()
+    return document
+
+
+def test_everything_comes_back():
+    document = edited()
+    restored, settings = load(dump(document, {"speed": 2.0}))
+    assert settings == {"speed": 2.0}
+    assert restored.files == document.files
+    for travel in (Document.redo, Document.undo, Document.undo, Document.undo, Document.undo):
+        assert (restored.now, restored.unsaved) == (document.now, document.unsaved)
+        assert travel(restored) == travel(document)
+
+
+def test_a_long_history_is_cut_to_size():
+    document = Document(drafts.add(Draft(), Keyframe(time=1.0, posture=(0.0, 45.0, -90.0) * 4)))
+    for i in range(3000):
+        document.edit(drafts.change(document.draft, 1, label=f"{i:080d}"))
+    text = dump(document)
+    assert len(text) <= MAX_CHARACTERS
+    restored, _ = load(text)
+    assert restored.draft == document.draft
+    assert restored.can_undo
+
+
+@pytest.mark.parametrize("place", ["now", "past", "marks", "files", "format", "settings"])
+def test_what_misses_a_part_is_refused(place: str):
+    stored = json.loads(dump(edited()))
+    del stored[place]
+    with pytest.raises(StorageError):
+        load(json.dumps(stored))
+
+
+@pytest.mark.parametrize("change", [{"rows": [99]}, {"rows": [0, 0]}, {"angles": "turns"}, {"next": 1}, {"rows": "x"}])
+def test_what_is_not_a_draft_is_refused(change: dict[str, object]):
+    stored = json.loads(dump(edited()))
+    stored["now"] |= change
+    with pytest.raises(StorageError):
+        load(json.dumps(stored))
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "5", '{"format": 1}'])
+def test_nonsense_is_refused(text: str):
+    with pytest.raises(StorageError):
+        load(text)

@@ -1,0 +1,71 @@
+"""Saving changes what was edited, and nothing else."""
+
+import pytest
+
+from keystride.keyframes.files import parse_script
+from keystride.keyframes.script import Keyframe
+from keystride.studio.document import draft as drafts
+from keystride.studio.document.draft import from_script
+from keystride.studio.document.yaml_text import merge
+
+TEXT = """# My show
+version: 1   # of the format
+
+keyframes:
+  # off we go
+  - time: 1.0   # after a breath
+    position: [0.5, 0.0, 0.32]
+  # the bend
+  - time: 2.0
+    # to the left
+    yaw: 20  # degrees
+
+  - time: 3.0
+    posture: sit
+# the end
+"""
+DRAFT = from_script(parse_script(TEXT))
+
+
+def test_nothing_changed_is_the_same_text():
+    assert merge(TEXT, DRAFT.keys, DRAFT) == TEXT
+
+
+def test_only_the_changed_field_changes():
+    changed = drafts.change(DRAFT, 1, time=1.5)
+    assert merge(TEXT, DRAFT.keys, changed) == TEXT.replace("time: 1.0 ", "time: 1.5 ")
+
+
+def test_comments_move_with_their_keyframes():
+    moved = drafts.remove(drafts.retime(DRAFT, 1, 2.5), [3])
+    text = merge(TEXT, DRAFT.keys, moved)
+    assert (
+        text.index("# the bend") < text.index("# off we go") < text.index("# after a breath") < text.index("# the end")
+    )
+    assert "posture" not in text
+    assert from_script(parse_script(text)).script() == moved.script()
+
+
+def test_new_keyframes_and_fields_are_written():
+    changed = drafts.add(drafts.change(DRAFT, 2, yaw=None, label="on: and on", pitch=3.5), Keyframe(time=4.0, roll=1.0))
+    text = merge(TEXT, DRAFT.keys, changed)
+    assert parse_script(text) == changed.script()
+    assert "# to the left" in text or "# the bend" in text
+    assert text.startswith("# My show\nversion: 1   # of the format\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version: 1\nkeyframes: [{time: 1.0, yaw: 2.0}]\n",
+        "{version: 1, keyframes: [{time: 1.0, yaw: 2.0}]}",
+        "version: 1\nkeyframes:\n- {time: 1.0, yaw: 2.0}\n",
+        "version: 1\nkeyframes:\n-\n  time: 1.0\n  yaw: 2.0",
+        "keyframes:\n- time: 1.0\n  yaw: 2.0\nversion: 1",
+        "version: 1\nkeyframes:\n    -   time: 1.0\n        yaw: 2.0\n",
+    ],
+)
+def test_every_style_is_saved_right(text: str):
+    draft = from_script(parse_script(text))
+    changed = drafts.add(drafts.change(draft, 1, yaw=3.0), Keyframe(time=2.0, yaw=5.0))
+    assert parse_script(merge(text, draft.keys, changed)) == changed.script()

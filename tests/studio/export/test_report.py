@@ -1,0 +1,73 @@
+"""Tables and drawings of a pass."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from keystride.evaluation.recording import Recording, play_script
+from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
+from keystride.studio.export.charts import charts, yaw_chart
+from keystride.studio.export.drawing import ticks
+from keystride.studio.export.report import headline, page, table
+from keystride.studio.playback.controllers import StandStill
+
+SCRIPT = Script(
+    keyframes=(
+        Keyframe(time=0.2, position=(0.0, 0.0, 0.333), roll=0.0, pitch=0.0, yaw=0.0, posture="stand"),
+        Keyframe(time=0.4, yaw=350.0, label="<b>round</b>"),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def recording() -> Recording:
+    return play_script(StandStill(), GO2, SCRIPT, title="a <title>", policy="nobody")
+
+
+def cells(html: str) -> list[list[str]]:
+    rows = re.findall(r"<tr>(.*?)</tr>", html)
+    return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in rows]
+
+
+def test_a_row_a_keyframe_and_a_dash_for_what_it_leaves_open(recording: Recording):
+    _, first, second = cells(table(recording))
+    assert first[:2] == ["1", "0.20 s"]
+    assert first[2].endswith(" m")
+    assert first[-1] == "met"
+    assert second[2:5] == ["-", "-", "-"]
+    assert second[5] == "10.0°"
+    assert headline(recording) == "2 of 2 keyframes met"
+
+
+def test_every_drawing_is_sound_xml(recording: Recording):
+    drawings = charts(recording)
+    assert len(drawings) == 7
+    for drawing in drawings:
+        ElementTree.fromstring(drawing)
+
+
+def test_a_turn_is_drawn_the_way_the_robot_went(recording: Recording):
+    """350 degrees asked of a robot that stands at 0 are drawn at -10."""
+    dots = re.findall(r'cy="([\d.]+)"', yaw_chart(recording))
+    line = re.findall(r",([\d.]+)", yaw_chart(recording).split("<polyline")[1])
+    assert max(map(float, dots)) > max(map(float, line))  # SVG's y grows downwards
+    assert float(dots[1]) < 140.0
+
+
+def test_the_page_stands_alone_and_nothing_in_it_is_markup_that_was_a_name(recording: Recording):
+    html = page(recording)
+    assert "a &lt;title&gt;" in html
+    assert "http" not in html.replace("http://www.w3.org", "")
+    assert html.count("<svg") == 7
+
+
+@pytest.mark.parametrize("span", [(0.0, 1.0), (-0.02, 0.03), (0.0, 3600.0), (-170.0, 190.0)])
+def test_ticks_are_round_and_inside(span: tuple[float, float]):
+    found = ticks(*span, 5)
+    assert 2 <= len(found) <= 7
+    assert span[0] <= found[0] < found[-1] <= span[1]
+    steps = np.diff(found)
+    np.testing.assert_allclose(steps, steps[0])

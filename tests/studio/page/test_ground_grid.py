@@ -1,0 +1,19 @@
+"""Numbers on the ground."""
+
+import numpy as np
+
+from keystride.studio.page.ground_grid import DIGITS, STROKES, numbers, sky, written
+
+
+def test_numbers_lie_flat_beside_their_metre():
+    strokes = written("3", 3.0, 0.0)
+    assert strokes.shape == (len(DIGITS["3"]), 2, 3)
+    assert np.ptp(strokes[..., 2]) == 0.0
+    assert strokes[..., 0].min() > 3.0
+    assert numbers().shape[1:] == (2, 3)
+    assert set("".join(DIGITS.values())) == set(STROKES)
+
+
+def test_the_sky_is_a_picture():
+    assert sky().dtype == np.uint8
+    assert sky().shape[2] == 3

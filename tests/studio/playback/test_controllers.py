@@ -1,0 +1,38 @@
+"""Who drives the robot."""
+
+import numpy as np
+import pytest
+
+from keystride.keyframes.goals import empty_goals
+from keystride.robot.go2 import GO2
+from keystride.studio.playback.controllers import (
+    STAND_STILL,
+    PolicyError,
+    StandStill,
+    about,
+    choices,
+    first_choice,
+    follows,
+    load,
+)
+
+
+def test_somebody_can_always_be_chosen():
+    assert choices()[-1] == STAND_STILL
+    assert first_choice() in choices()
+    assert isinstance(load(STAND_STILL), StandStill)
+
+
+def test_standing_still_is_the_stance_for_any_number_of_robots():
+    controller = load(STAND_STILL)
+    action = controller.resting_action(np.tile(GO2.stance, (3, 1)))
+    targets, action = controller.step(None, empty_goals(3, 1), np.zeros(3), action)
+    np.testing.assert_array_equal(targets, np.tile(GO2.stance, (3, 1)))
+    assert action.shape == (3, 12)
+    assert follows(controller) == ()
+    assert "no keyframe moves it" in about(controller)
+
+
+def test_a_policy_that_is_not_there_is_told():
+    with pytest.raises(PolicyError, match="no policy 'nowhere'"):
+        load("nowhere")

@@ -1,0 +1,103 @@
+"""A forecast is a count over roll-outs; the latest question wins."""
+
+import queue
+
+import numpy as np
+import pytest
+
+from keystride.keyframes.script import Keyframe, Script
+from keystride.studio.playback.controllers import STAND_STILL, StandStill, load
+from keystride.studio.playback.forecast import (
+    ROUND,
+    ROUNDS,
+    Batch,
+    Chances,
+    Question,
+    Rounds,
+    Withdrawn,
+    roll_out,
+    summarize,
+)
+from keystride.studio.playback.forecast_process import Forecaster
+
+HERE_AND_THERE = Script(
+    keyframes=(Keyframe(time=0.3, position=(0.0, 0.0), posture="stand"), Keyframe(time=0.6, position=(1.0, 0.0)))
+)
+
+
+def question() -> Question:
+    return Question(HERE_AND_THERE, STAND_STILL, 0.8)
+
+
+def test_who_stands_meets_what_is_here_and_misses_what_is_there():
+    chances = roll_out(question(), StandStill(), 16, seed=3)
+    assert chances.shares == [1.0, 0.0]
+    assert chances.falls == 0
+    assert chances.rollouts == 16
+    np.testing.assert_allclose(chances.path, 0.0, atol=0.1)
+
+
+def test_the_same_seed_gives_the_same_answer():
+    tight = Question(Script(keyframes=(Keyframe(time=0.1, posture="crouch"),)), STAND_STILL, 0.8)
+    first, second = (roll_out(tight, StandStill(), 8, seed=5).met for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_batches_add_up():
+    batches = [Batch(seed, 8) for seed in (1, 2)]
+    for batch in batches:
+        batch.run(question(), StandStill())
+    total = summarize(batches, HERE_AND_THERE)
+    assert total.rollouts == 16
+    assert total.shares == [1.0, 0.0]
+    assert total.errors is not None
+    assert total.errors[1, 0] == pytest.approx(1.0, abs=0.15)  # m from where it stands
+    assert np.isnan(total.errors[0, 1])  # nothing asked for the roll
+
+
+def test_after_an_edit_only_what_differs_is_simulated_again():
+    policy = load("go2-position")
+    long = Script(keyframes=tuple(Keyframe(time=0.5 * i, position=(0.1 * i, 0.0)) for i in range(1, 25)))
+    edited = Script(keyframes=(*long.keyframes[:-1], Keyframe(time=12.0, position=(2.0, 0.5))))
+    batch, fresh = Batch(0, 2), Batch(0, 2)
+    batch.run(Question(long, "go2-position", 0.8), policy)
+    whole = batch.steps_simulated
+    batch.run(Question(edited, "go2-position", 0.8), policy)
+    assert 0 < batch.steps_simulated < 0.75 * whole
+    fresh.run(Question(edited, "go2-position", 0.8), policy)
+    np.testing.assert_array_equal(batch.errors, fresh.errors)
+    batch.run(Question(edited, "go2-position", 0.8), policy)
+    assert batch.steps_simulated == 0
+
+
+def test_a_question_that_is_no_longer_asked_is_dropped():
+    with pytest.raises(Withdrawn):
+        roll_out(question(), StandStill(), 4, seed=0, asked=lambda: False)
+
+
+def test_answers_come_in_rounds_and_end_with_all_of_them():
+    answers: queue.SimpleQueue[tuple[Question, Chances]] = queue.SimpleQueue()
+    rounds = Rounds(load, lambda asked, chances: answers.put((asked, chances)))
+    try:
+        asked = question()
+        rounds.ask(asked)
+        found = [answers.get(timeout=600.0) for _ in range(ROUNDS + 1)]  # one more with the tips
+    finally:
+        rounds.close()
+    assert [chances.rollouts for _, chances in found] == [ROUND, *(ROUND * (i + 1) for i in range(ROUNDS))]
+    assert all(of is asked for of, _ in found)
+
+
+def test_another_process_answers_the_latest_question():
+    answers: queue.SimpleQueue[tuple[Question, Chances]] = queue.SimpleQueue()
+    forecaster = Forecaster(lambda asked, chances: answers.put((asked, chances)))
+    try:
+        questions = [question() for _ in range(20)]
+        for asked in questions:
+            forecaster.ask(asked)
+        last, chances = answers.get(timeout=600.0)
+        while last is not questions[-1]:
+            last, chances = answers.get(timeout=600.0)
+    finally:
+        forecaster.close()
+    assert chances.shares == [1.0, 0.0]

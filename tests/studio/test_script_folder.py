@@ -1,0 +1,78 @@
+"""Scripts by name, in one folder and nowhere else, and never over what was not seen."""
+
+from pathlib import Path
+
+import pytest
+
+from keystride.keyframes.script import Keyframe, Script
+from keystride.studio.document import draft as drafts
+from keystride.studio.document.draft import from_script
+from keystride.studio.document.history import SavedFile
+from keystride.studio.script_folder import BadName, Conflict, ScriptFolder
+
+SCRIPT = Script(keyframes=(Keyframe(time=1.0, yaw=30.0),))
+DRAFT = from_script(SCRIPT)
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "b.json", "c.yml", "with space.yaml", "ü.yaml"])
+def test_what_is_saved_can_be_loaded(tmp_path: Path, name: str):
+    folder = ScriptFolder(tmp_path)
+    digest = folder.save(name, DRAFT, None)
+    assert folder.load(name).script == SCRIPT
+    assert folder.load(name).digest == digest == folder.digest(name)
+    assert folder.names() == (name,)
+
+
+def test_a_name_without_a_kind_becomes_yaml(tmp_path: Path):
+    assert ScriptFolder(tmp_path).complete("walk") == "walk.yaml"
+
+
+@pytest.mark.parametrize(
+    "name", ["../a.yaml", "/tmp/a.yaml", "a/b.yaml", "a\\b.yaml", ".a.yaml", "c:\\a.yaml", "a\n.yaml"]
+)
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str):
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    with pytest.raises(BadName):
+        ScriptFolder(folder).save(name, DRAFT, None)
+    with pytest.raises(BadName):
+        ScriptFolder(folder).load(name)
+    assert list(tmp_path.rglob("*.yaml")) == []
+
+
+def test_only_scripts_are_listed(tmp_path: Path):
+    for name in ("b.yaml", "a.json", "notes.txt", ".hidden.yaml"):
+        (tmp_path / name).write_text("")
+    (tmp_path / "folder.yaml").mkdir()
+    assert ScriptFolder(tmp_path).names() == ("a.json", "b.yaml")
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json"])
+def test_what_was_not_read_is_not_overwritten(tmp_path: Path, name: str):
+    folder = ScriptFolder(tmp_path)
+    digest = folder.save(name, DRAFT, None)
+    with pytest.raises(Conflict, match="exists already"):
+        folder.save(name, DRAFT, None)
+    changed = drafts.change(DRAFT, 1, yaw=40.0)
+    folder.save(name, changed, SavedFile(DRAFT, digest))
+    with pytest.raises(Conflict, match="changed on disk"):
+        folder.save(name, DRAFT, SavedFile(DRAFT, digest))
+    assert from_script(folder.load(name).script) == changed
+    folder.save(name, DRAFT, SavedFile(DRAFT, digest), replace=True)
+    assert folder.load(name).script == SCRIPT
+
+
+def test_a_file_that_was_deleted_is_written_again(tmp_path: Path):
+    folder = ScriptFolder(tmp_path)
+    digest = folder.save("a.yaml", DRAFT, None)
+    (tmp_path / "a.yaml").unlink()
+    assert folder.save("a.yaml", DRAFT, SavedFile(DRAFT, digest)) == digest
+
+
+@pytest.mark.parametrize("content", ['{"name": "a page", "version": "1.0.0"}', "", "version: 1\nkeyframes: 3\n", "\0"])
+def test_what_is_not_a_script_is_not_replaced(tmp_path: Path, content: str):
+    (tmp_path / "package.json").write_text(content)
+    for replace in (False, True):
+        with pytest.raises(BadName, match=r"package\.json exists and is not a keyframe script"):
+            ScriptFolder(tmp_path).save("package.json", DRAFT, None, replace=replace)
+    assert (tmp_path / "package.json").read_text() == content

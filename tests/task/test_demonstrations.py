@@ -1,0 +1,68 @@
+"""Which clips are demonstrations, and what they show."""
+
+import numpy as np
+import pytest
+
+from keystride.motion.authored.catalogue import ACTS, JUMPS
+from keystride.motion.authored.performance import as_clip
+from keystride.motion.library import Library
+from keystride.physics.cpu import CpuSimulator
+from keystride.robot.go2 import GO2
+from keystride.task.config import KeyframeRanges, TaskConfig
+from keystride.task.demonstrations import LEAD, replay_action, replayable_frames
+from keystride.task.environment import KeyframeEnvironment
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    clips = [as_clip(GO2, name, {**ACTS, **JUMPS}[name](GO2)) for name in ("paw_up", "jump_low", "jump_far")]
+    return Library(GO2, clips, mirrored=False)
+
+
+@pytest.fixture(scope="module")
+def replayable(library) -> np.ndarray:
+    return replayable_frames(GO2, library)
+
+
+def test_an_action_asks_for_the_next_frame_and_a_little_more(library):
+    rows = np.array([10, library.last[0]])
+    target = GO2.stance + GO2.action_scale * replay_action(GO2, library, rows)
+    frames = library.frames[np.array([11, library.last[0]])]
+    assert np.allclose(target, frames.joint_angles + LEAD * frames.joint_velocities)
+
+
+def test_what_stands_can_be_replayed_and_what_flies_too_far_can_not(library, replayable):
+    share = [replayable[library.clip == clip].mean() for clip in range(3)]
+    assert share[0] > 0.5  # a paw up
+    assert share[1] > 0.5  # a low jump
+    assert share[2] < share[1]  # 1.4 m/s in flight, without feedback
+
+
+def test_actions_are_shown_near_their_clip_alone(library):
+    config = TaskConfig(goals="pose", ranges=KeyframeRanges(leap_share=0.5, posture_share=0.3))
+    physics = CpuSimulator(GO2, 64, threads=1)
+    environment = KeyframeEnvironment(GO2, physics, library, config, demonstrations=True)
+    rare = environment._rare.copy()
+    shown = environment.step(np.zeros((64, 12), dtype=np.float32)).shown
+    assert shown is not None
+    has_one = np.asarray(np.isfinite(shown).all(axis=1))
+    assert has_one.any()
+    assert not has_one[~rare].any()
+    environment._state.position[:, 2] += 1.0  # far away from any clip
+    shown = environment._shown()
+    assert shown is not None
+    assert np.isnan(shown).all()
+
+
+def test_following_what_is_shown_leaps(library):
+    """Open loop, from the crouch on: the base gets higher than any leg could lift it."""
+    config = TaskConfig(goals="pose", ranges=KeyframeRanges(leap_share=1.0))
+    environment = KeyframeEnvironment(GO2, CpuSimulator(GO2, 64, threads=1), library, config, demonstrations=True)
+    environment._end[:] = 10**6
+    highest = np.zeros(64)
+    for _ in range(50):
+        shown = environment._shown()
+        assert shown is not None
+        environment.step(np.nan_to_num(shown))
+        highest = np.maximum(highest, environment._state.position[:, 2])
+    assert np.median(highest) > 0.42

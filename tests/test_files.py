@@ -1,0 +1,129 @@
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keystride import files
+from keystride.files import open_atomically, part_file, part_folder, recover, replace_folder, write_atomically
+
+# Writes a growing number into two files of a folder, over and over, until it is killed.
+PUBLISHER = """
+import sys
+from pathlib import Path
+from keystride import files
+place, exchange = Path(sys.argv[1]), sys.argv[2] == "exchange"
+if not exchange:
+    files._exchange = lambda one, other: False
+for number in range(1_000_000):
+    with files.part_folder(place) as part:
+        (part / "a").write_text(str(number))
+        (part / "inner").mkdir()
+        (part / "inner" / "b").write_text(str(number))
+    print(number, flush=True)
+"""
+
+
+def write_number(place: Path, number: int) -> None:
+    place.mkdir()
+    (place / "a").write_text(str(number))
+
+
+def test_a_write_creates_the_parents_and_leaves_the_file_alone_in_its_folder(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "made" / "a.txt", "größer")
+    assert [path.read_bytes() for path in (tmp_path / "made").iterdir()] == ["größer".encode()]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "a.onnx"
+    file.write_bytes(b"old")
+    with pytest.raises(TypeError), open_atomically(file) as handle:
+        handle.writelines([b"half", "not bytes"])  # type: ignore[list-item]
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
+
+
+def test_the_part_of_a_file_keeps_its_suffix_for_writers_that_go_by_it(tmp_path: Path) -> None:
+    with part_file(tmp_path / "film.mp4") as part:
+        assert part.suffix == ".mp4"
+        part.write_bytes(b"film")
+    assert (tmp_path / "film.mp4").read_bytes() == b"film"
+
+
+def test_a_symbolic_link_stays_and_its_target_changes(tmp_path: Path) -> None:
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_atomically(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+def test_a_device_is_written_directly() -> None:
+    write_atomically(Path(os.devnull), b"gone")
+    assert not Path(os.devnull).is_file()
+
+
+def test_a_folder_is_not_overwritten_by_a_file(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        write_atomically(tmp_path, b"content")
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_folder_replaces_another(tmp_path: Path, exchange: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not exchange:
+        monkeypatch.setattr(files, "_renameat2", lambda: None)  # as on a system without it
+    write_number(tmp_path / "place", 1)
+    (tmp_path / "place" / "gone").write_text("")
+    write_number(tmp_path / "part", 2)
+    replace_folder(tmp_path / "part", tmp_path / "place")
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
+    assert [(path.name, path.read_text()) for path in (tmp_path / "place").iterdir()] == [("a", "2")]
+
+
+def test_a_folder_that_could_not_be_filled_leaves_the_old_one(tmp_path: Path) -> None:
+    write_number(tmp_path / "place", 1)
+    with pytest.raises(FileNotFoundError), part_folder(tmp_path / "place") as part:
+        (part / "a").write_text((part / "absent").read_text())
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
+    assert (tmp_path / "place" / "a").read_text() == "1"
+
+
+def test_recovery_removes_parts_of_dead_processes_only(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    dead = tmp_path / f".place.{ended.pid}-0123abcd.part"
+    alive = tmp_path / f".place.{os.getpid()}-0123abcd.part"
+    other = tmp_path / f".places.{ended.pid}-0123abcd.part"
+    for folder in (dead, alive, other):
+        folder.mkdir()
+    assert recover(tmp_path / "place") == [dead]
+    assert set(tmp_path.iterdir()) == {alive, other}
+
+
+def test_recovery_brings_back_the_folder_that_was_renamed_out_of_the_way(tmp_path: Path) -> None:
+    write_number(tmp_path / ".place.old", 1)
+    recover(tmp_path / "place")
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
+    assert (tmp_path / "place" / "a").read_text() == "1"
+
+
+@pytest.mark.parametrize("way", ["exchange", "rename"])
+def test_a_kill_at_any_moment_leaves_a_whole_folder(tmp_path: Path, way: str) -> None:
+    place, moments = tmp_path / "place", random.Random(0)
+    for _ in range(6):
+        command = [sys.executable, "-c", PUBLISHER, str(place), way]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ}) as publisher:
+            assert publisher.stdout is not None
+            publisher.stdout.readline()
+            end = time.monotonic() + moments.uniform(0.0, 0.05)
+            while time.monotonic() < end:
+                assert way == "rename" or place.is_dir()
+            publisher.send_signal(signal.SIGKILL)
+        if way == "rename":
+            recover(place)
+        assert (place / "a").read_text() == (place / "inner" / "b").read_text()
+    recover(place)
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
