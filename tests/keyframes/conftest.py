@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from keystride.keyframes.limits import TILT_LIMITS
 from keystride.keyframes.postures import POSTURES
-from keystride.keyframes.script import Keyframe, Script, Unit
+from keystride.keyframes.script import Keyframe, Obstacle, Script, Stage, Unit
 from keystride.robot.go2 import GO2
 
 LIMITS = list(zip(GO2.joint_names, GO2.lower.tolist(), GO2.upper.tolist(), strict=True))
@@ -38,11 +38,32 @@ def keyframes(draw: st.DrawFn, step: int, scale: float) -> Keyframe:
 
 
 @st.composite
+def rectangles(draw: st.DrawFn) -> tuple[tuple[float, float], ...]:
+    x, y, width, height = (draw(bounded(lower, 50.0)) for lower in (-50.0, -50.0, 0.1, 0.1))
+    return ((x, y), (x + width, y), (x + width, y + height), (x, y + height))
+
+
+def stages() -> st.SearchStrategy[Stage]:
+    metres = bounded(-50.0, 50.0)
+    points = st.tuples(metres, metres)
+    labels = st.none() | st.text(max_size=20).filter(str.isprintable)
+    circles = st.builds(Obstacle, center=points, radius=bounded(0.01, 9.0), label=labels)
+    boxes = st.builds(Obstacle, corners=rectangles(), label=labels)
+    lines = st.tuples(points, points).filter(lambda ends: ends[0] != ends[1])
+    obstacles = st.lists(circles | boxes, max_size=3).map(tuple)
+    return st.builds(Stage, floor=rectangles(), obstacles=obstacles, audience=st.none() | lines)
+
+
+@st.composite
 def scripts(draw: st.DrawFn) -> Script:
     steps = sorted(draw(st.sets(st.integers(1, 2000), min_size=1, max_size=4)))
     unit = draw(st.sampled_from(get_args(Unit)))
     scale = degrees(1.0) if unit == "degrees" else 1.0
-    return Script(angles=unit, keyframes=tuple(draw(keyframes(step, scale)) for step in steps))
+    found = tuple(draw(keyframes(step, scale)) for step in steps)
+    return draw(
+        st.sampled_from((1, 2)).map(lambda version: Script(version=version, angles=unit, keyframes=found))
+        | stages().map(lambda stage: Script(angles=unit, stage=stage, keyframes=found))
+    )
 
 
 st.register_type_strategy(Script, scripts())

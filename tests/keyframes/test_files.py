@@ -100,7 +100,7 @@ def test_the_schema_lists_what_editors_should_offer():
     assert (fields["position"]["anyOf"][0]["minItems"], fields["position"]["anyOf"][0]["maxItems"]) == (2, 3)
 
 
-@pytest.mark.parametrize("name", ["walk", "turn", "slow_turn", "jump", "paw_up", "course"])
+@pytest.mark.parametrize("name", ["walk", "turn", "slow_turn", "jump", "paw_up", "course", "stage"])
 def test_the_examples_are_sound_and_within_reach(name: str):
     assert warnings(load_script(EXAMPLES / f"{name}.yaml")) == []
 

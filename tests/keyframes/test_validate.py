@@ -81,14 +81,15 @@ def test_a_mistake_in_a_keyframe(fields: dict[str, Any], message: str):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (None, "nothing is not a mapping; allowed: a mapping with version, angles, keyframes"),
+        (None, "nothing is not a mapping; allowed: a mapping with version, angles, stage, keyframes"),
         ([], "a list of 0 is not a mapping"),
-        ({**SOUND, "version": 2}, "version: 2 is out of range; allowed: 1"),
+        ({**SOUND, "version": 3}, "version: 3 is out of range; allowed: 1 or 2"),
+        ({**SOUND, "version": 0}, "version: 0 is out of range; allowed: 1 or 2"),
         ({**SOUND, "version": True}, "version: true is not a version; allowed: 1"),
         ({"keyframes": SOUND["keyframes"]}, "version: is missing; allowed: 1"),
         ({"version": 1}, "keyframes: is missing; allowed: a list of 1 to"),
         ({**SOUND, "angles": "grad"}, "angles: 'grad' is not known; allowed: degrees or radians"),
-        ({**SOUND, "keyframe": []}, "keyframe: unknown field; allowed: version, angles, keyframes"),
+        ({**SOUND, "keyframe": []}, "keyframe: unknown field; allowed: version, angles, stage, keyframes"),
         ({**SOUND, "keyframes": []}, "keyframes: a list of 0 is too short"),
         ({**SOUND, "keyframes": {}}, "keyframes: a mapping is not a list"),
         ({**SOUND, "keyframes": [3]}, "keyframe 1: 3 is not a mapping; allowed: a mapping with time,"),
@@ -98,6 +99,58 @@ def test_a_mistake_in_a_keyframe(fields: dict[str, Any], message: str):
 def test_a_mistake_in_the_header(data: Any, message: str):
     (found,) = mistakes(data)
     assert found.startswith(message)
+
+
+SQUARE = [[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        ([], "stage: a list of 0 is not a mapping; allowed: a mapping with floor, obstacles, audience"),
+        ({}, "stage: is empty; needs one or more of floor, obstacles, audience"),
+        ({"flor": SQUARE}, "stage.flor: unknown field; allowed: floor, obstacles, audience"),
+        ({"floor": SQUARE[:2]}, "stage.floor: a list of 2 is too short; allowed: 3 to 32 corners [x, y] in metres"),
+        ({"floor": SQUARE * 9}, "stage.floor: a list of 36 is too long; allowed: 3 to 32 corners"),
+        ({"floor": "here"}, "stage.floor: 'here' is not a list"),
+        ({"floor": [*SQUARE[:3], [1]]}, "stage.floor[3]: a list of 1 is too short"),
+        ({"floor": [*SQUARE[:3], [1, "a"]]}, "stage.floor[3][1]: 'a' is not a number"),
+        ({"floor": [*SQUARE[:3], [1, float("nan")]]}, "stage.floor[3][1]: nan is not a finite number"),
+        ({"floor": [*SQUARE[:3], [1, 2e3]]}, "stage.floor[3][1]: 2000 is out of range"),
+        ({"floor": [SQUARE[i] for i in (0, 2, 1, 3)]}, "stage.floor: edges 1 and 3 meet; allowed: an outline that"),
+        ({"floor": [SQUARE[i] for i in (0, 0, 1, 2)]}, "stage.floor: edges 2 and 4 meet"),
+        ({"floor": [[0, 0], [1, 1], [2, 2]]}, "stage.floor: has no area"),
+        ({"obstacles": [{"corners": SQUARE}] * 33}, "stage.obstacles: a list of 33 is too long; allowed: a list of at"),
+        ({"obstacles": [3]}, "obstacle 1: 3 is not a mapping; allowed: a mapping with label, center, radius, corners"),
+        ({"obstacles": [{"label": "box"}]}, "obstacle 1: is no shape; allowed: either center and radius, or corners"),
+        ({"obstacles": [{"center": [0, 0]}]}, "obstacle 1: is no shape"),
+        ({"obstacles": [{"center": [0, 0], "radius": 1, "corners": SQUARE}]}, "obstacle 1: is no shape"),
+        ({"obstacles": [{"center": [0, 0], "radius": 0}]}, "obstacle 1, radius: 0 is out of range; allowed: metres,"),
+        ({"obstacles": [{"center": [0], "radius": 1}]}, "obstacle 1, center: a list of 1 is too short"),
+        ({"obstacles": [{"corners": SQUARE, "label": "\x1b"}]}, "obstacle 1, label: holds control characters"),
+        ({"obstacles": [{"corners": SQUARE, "hight": 1}]}, "obstacle 1, hight: unknown field; allowed: label, center"),
+        ({"audience": [[0, 0]]}, "stage.audience: a list of 1 is too short; allowed: two points [x, y] in metres"),
+        ({"audience": [[0, 0], [0, 0]]}, "stage.audience: has no length; allowed: two points that differ"),
+    ],
+)
+def test_a_mistake_in_the_stage(stage: Any, message: str):
+    (found,) = mistakes({**SOUND, "version": 2, "stage": stage})
+    assert found.startswith(message)
+
+
+def test_a_stage_needs_the_version_that_knows_it():
+    assert mistakes({**SOUND, "stage": {"floor": SQUARE}}) == ["stage: needs version 2"]
+    assert mistakes({**SOUND, "stage": {"floor": SQUARE[:2]}})[1:] == ["stage: needs version 2"]
+
+
+def test_every_mistake_of_a_stage_is_told_with_its_line():
+    text = "version: 2\nstage:\n  floor: [[0, 0]]\n  obstacles:\n    - radius: -1\n      center: 3\n    - {}\nkeyframes: []\n"
+    with pytest.raises(ScriptError) as caught:
+        parse_script(text)
+    found = [(problem.line, str(problem).split(":")[0]) for problem in caught.value.problems]
+    assert found == [
+        (3, "stage.floor"), (5, "obstacle 1, radius"), (6, "obstacle 1, center"), (7, "obstacle 2"), (8, "keyframes")
+    ]  # fmt: skip
 
 
 def test_times_must_increase_by_a_control_step():

@@ -51,7 +51,7 @@ class Check:
             return _print_schema()
         if not self.scripts:
             raise UserError("no script given; usage: keystride check SCRIPT... (or --schema)")
-        metadata = _metadata(self)
+        metadata = _metadata(self) if self.policy is not None or self.waypoints else None
         return max([_check(path, self, metadata) for path in self.scripts])
 
 
@@ -64,10 +64,8 @@ def _print_schema() -> int:
     return 0
 
 
-def _metadata(command: Check) -> Metadata | None:
+def _metadata(command: Check) -> Metadata:
     """Of the policy that scripts are judged by."""
-    if command.policy is None and not command.waypoints:
-        return None
     from keystride.policy.default import DEFAULT_POLICY
     from keystride.policy.metadata import PolicyError
     from keystride.policy.runtime import Policy
@@ -106,7 +104,10 @@ def _report(console: Console, path: Path, script: Script, command: Check, metada
     console.print(Text(f"{path}: {len(script.keyframes)} keyframes in {last.time:g} s"))
     console.print(_table(script))
     outside = [] if metadata is None else outside_training(script, metadata, inbetween=command.inbetween)
-    for warning in (*warnings(script), *outside):
+    plan = None
+    if script.stage is not None and command.inbetween:  # the path to be judged is the one over the waypoints
+        plan = planned(script, metadata or _metadata(command))
+    for warning in (*warnings(script, plan=plan), *outside):
         console.print(Text(f"warning: keyframe {warning.row + 1}: {warning.message}", style="yellow"), soft_wrap=True)
     if metadata is not None and command.waypoints:
         lines = waypoint_lines(planned(script, metadata))

@@ -9,7 +9,7 @@ from keystride import geometry
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import POSTURES, mirror_name
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import Keyframe, Script, Unit
+from keystride.keyframes.script import STAGE_VERSION, Keyframe, Obstacle, Script, Stage, Unit
 from keystride.keyframes.validate import validate_script
 from keystride.robot.go2 import GO2
 
@@ -22,15 +22,25 @@ def shift(script: Script, seconds: float) -> Script:
 
 
 def mirror(script: Script) -> Script:
-    """The script as seen in a mirror: left becomes right."""
-    return _changed(script, [_mirrored(keyframe) for keyframe in script.keyframes])
+    """The script as seen in a mirror, with its stage: left becomes right."""
+    mirrored = _changed(script, [_mirrored(keyframe) for keyframe in script.keyframes])
+    return mirrored if script.stage is None else with_stage(mirrored, _mirrored_stage(script.stage))
 
 
 def concatenate(first: Script, second: Script, gap: float = 0.0) -> Script:
-    """The second script from where the first one ends: its start is the first one's last position, yaw and time."""
+    """The second script from where the first one ends: its start is the first one's last position, yaw and time.
+
+    The stage is the first one's.
+    """
     end, start = spots(first)[-1], first.keyframes[-1].time + gap
     onward = shift(_moved(in_unit(second, first.angles), end), start)
-    return _built(first.angles, (first.keyframes + onward.keyframes))
+    return _built(first, (first.keyframes + onward.keyframes))
+
+
+def with_stage(script: Script, stage: Stage | None) -> Script:
+    """The script on another stage; it moves on to version 2 of the files if it was in version 1, and never back."""
+    version = script.version if stage is None else max(script.version, STAGE_VERSION)
+    return Script(version=version, angles=script.angles, stage=stage, keyframes=script.keyframes)
 
 
 def in_unit(script: Script, unit: Unit) -> Script:
@@ -38,7 +48,7 @@ def in_unit(script: Script, unit: Unit) -> Script:
     if script.angles == unit:
         return script
     scale = angle_unit(script.angles) / angle_unit(unit)
-    return _built(unit, script.keyframes, [_scaled(keyframe, scale) for keyframe in script.keyframes])
+    return _built(script, script.keyframes, [_scaled(keyframe, scale) for keyframe in script.keyframes], unit)
 
 
 def complete(script: Script) -> Script:
@@ -48,14 +58,20 @@ def complete(script: Script) -> Script:
 
 
 def _changed(script: Script, changes: list[dict[str, Any]]) -> Script:
-    return _built(script.angles, script.keyframes, changes)
+    return _built(script, script.keyframes, changes)
 
 
-def _built(unit: Unit, keyframes: Sequence[Keyframe], changes: Sequence[dict[str, Any]] | None = None) -> Script:
-    """A script from keyframes with some fields changed; ScriptError when that is no longer a script."""
+def _built(
+    script: Script,
+    keyframes: Sequence[Keyframe],
+    changes: Sequence[dict[str, Any]] | None = None,
+    unit: Unit | None = None,
+) -> Script:
+    """The script with these keyframes, some of their fields changed; ScriptError when that is no longer a script."""
     changes = changes or [{}] * len(keyframes)
     fields = [{**keyframe.__dict__, **change} for keyframe, change in zip(keyframes, changes, strict=True)]
-    return validate_script({"version": 1, "angles": unit, "keyframes": fields})
+    header = {"version": script.version, "angles": unit or script.angles, "stage": script.stage}
+    return validate_script({**header, "keyframes": fields})
 
 
 def _mirrored(keyframe: Keyframe) -> dict[str, Any]:
@@ -76,6 +92,22 @@ def _mirrored_posture(posture: Any) -> Any:
         images = {name: GO2.joint_names[GO2.mirror_order[i]] for i, name in enumerate(GO2.joint_names)}
         return {images[name]: float(angle * signs[name]) + 0.0 for name, angle in posture.items()}
     return posture and tuple((GO2.mirror_joints(np.array(posture)) + 0.0).tolist())
+
+
+def _mirrored_stage(stage: Stage) -> Stage:
+    def across(point: tuple[float, ...]) -> tuple[float, ...]:
+        return point[0], 0.0 - point[1]
+
+    def all_across(points: tuple[tuple[float, ...], ...] | None) -> tuple[tuple[float, ...], ...] | None:
+        return points and tuple(map(across, points))
+
+    obstacles = tuple(
+        Obstacle(label=each.label, center=each.center and across(each.center), radius=each.radius)
+        if each.corners is None
+        else Obstacle(label=each.label, corners=all_across(each.corners))
+        for each in stage.obstacles
+    )
+    return Stage(floor=all_across(stage.floor), obstacles=obstacles, audience=all_across(stage.audience))
 
 
 def _negative(value: float | None) -> float | None:

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from math import degrees, inf, pi
 
 import numpy as np
+from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.keyframes.goals import CONTROL_DT
+from keystride.keyframes import stage as shapes
+from keystride.keyframes.goals import CONTROL_DT, used
+from keystride.keyframes.inbetween.planner import Plan
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import Keyframe, Script, posture_angles
+from keystride.keyframes.script import Keyframe, Script, Stage, posture_angles
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints
@@ -25,6 +28,11 @@ HEIGHTS = (0.1, 0.45)  # m: the head touches the ground below; straight legs end
 TILTS = {"roll": pi / 6, "pitch": pi / 4}  # rad: beyond, the feet no longer reach the ground under the body
 GROUND_MARGIN = 0.03  # m
 JUMP_CLEARANCE = 0.35  # m under the lowest foot
+ROBOT_RADIUS = 0.38  # m around the base: half the diagonal of the 0.70 by 0.31 m that a Go2 stands on
+STEP = 0.01  # m: a shorter leg of a path is no way at all
+
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -62,13 +70,90 @@ def demands(script: Script, robot: Robot = GO2) -> list[Demand]:
     return [_demand(*pair, script.angles, before, robot) for pair in zip(script.keyframes, spots(script), strict=True)]
 
 
-def warnings(script: Script, robot: Robot = GO2) -> list[Warning]:
-    """Return what the robot can hardly do. Nothing here makes a script invalid; speeds and heights are those of a Go2."""
-    return [
+def warnings(script: Script, robot: Robot = GO2, plan: Plan | None = None) -> list[Warning]:
+    """Return what the robot can hardly do, and where it leaves the stage. Nothing here makes a script invalid.
+
+    Speeds, heights and size are those of a Go2. A plan has the waypoints of the path; without one it is straight.
+    """
+    found = [
         Warning(row, message)
         for row, (keyframe, demand) in enumerate(zip(script.keyframes, demands(script, robot), strict=True))
         for message in (*_too_fast(demand, robot), *_odd_pose(keyframe, script.angles, robot))
     ]
+    if script.stage is not None:
+        found += _off_stage(script.stage, *(_straight_path(script) if plan is None else _planned_path(script, plan)))
+    return sorted(found, key=lambda warning: warning.row)
+
+
+def _straight_path(script: Script) -> tuple[Floats, Ints]:
+    """Legs (L, 2, 2) from the start over the positions that are asked for, and the keyframe (L,) that each leads to."""
+    rows = [row for row, keyframe in enumerate(script.keyframes) if keyframe.position is not None]
+    found = spots(script)
+    return _legs(np.array([(found[row].x, found[row].y) for row in rows]).reshape(-1, 2), np.array(rows, dtype=int))
+
+
+def _planned_path(script: Script, plan: Plan) -> tuple[Floats, Ints]:
+    """As `_straight_path`, over the waypoints of the first robot of a plan."""
+    there = used(plan.goals)[0]
+    hard = ~plan.soft[0, there]
+    first = sum(keyframe.step <= 0 for keyframe in script.keyframes)  # those at the start are not planned
+    rows = np.minimum(first + np.cumsum(hard) - hard, len(script.keyframes) - 1)
+    return _legs(plan.path[0, there, :2], rows)
+
+
+def _legs(places: Floats, rows: Ints) -> tuple[Floats, Ints]:
+    """From the start; a leg without a way is left out, unless it is the only one."""
+    places = np.concatenate([np.zeros((1, 2)), places])
+    legs = np.stack([places[:-1], places[1:]], axis=1)
+    moves = np.linalg.norm(legs[:, 1] - legs[:, 0], axis=1) > STEP
+    if moves.any():
+        return legs[moves], rows[moves]
+    return np.zeros((1, 2, 2)), np.zeros(1, dtype=int)
+
+
+def _off_stage(stage: Stage, legs: Floats, rows: Ints) -> Iterator[Warning]:
+    """Where the way to a keyframe is nearest to the edge of the floor, to any obstacle and to the audience."""
+    if stage.floor is not None:
+        apart = _distance(legs, np.array(stage.floor))
+        outside = ~(shapes.inside(legs[:, 0], stage.floor) & shapes.inside(legs[:, 1], stage.floor))
+        yield from _too_near(np.where(outside, 0.0, apart), rows, "leaves", ["the floor"])
+    if stage.obstacles:
+        outlines = [obstacle.outline for obstacle in stage.obstacles]
+        apart = np.stack([_distance(legs, corners) for corners in outlines], axis=1)  # (L, O)
+        within = np.stack([shapes.inside(legs[:, 1], corners) for corners in outlines], axis=1)
+        names = [f"the {each.label}" if each.label else f"obstacle {n}" for n, each in enumerate(stage.obstacles, 1)]
+        yield from _too_near(np.where(within, 0.0, apart), rows, "meets", names)
+    if stage.audience is not None:
+        apart = shapes.distances(legs, np.array([stage.audience]))[:, 0]
+        yield from _too_near(apart, rows, "crosses", ["the audience's side"])
+
+
+def _distance(legs: Floats, corners: Floats) -> Floats:
+    """(L,) from the outline; only those that come near are looked at closely."""
+    lowest, highest = legs.min(axis=1) - ROBOT_RADIUS, legs.max(axis=1) + ROBOT_RADIUS  # (L, 2)
+    near = np.all((lowest <= corners.max(axis=0)) & (highest >= corners.min(axis=0)), axis=1)
+    apart = np.full(len(legs), inf)
+    apart[near] = shapes.distances(legs[near], shapes.outline(corners)).min(axis=1)
+    return apart
+
+
+def _too_near(apart: Floats, rows: Ints, verb: str, names: list[str]) -> Iterator[Warning]:
+    """apart is (L,) or (L, O) m, between each leg and each of what the names stand for."""
+    apart = apart.reshape(len(rows), -1)
+    least, nearest = apart.min(axis=1), apart.argmin(axis=1)  # (L,)
+    found: dict[int, int] = {}
+    for leg in np.flatnonzero(least < ROBOT_RADIUS).tolist():
+        row = int(rows[leg])
+        if row not in found or least[leg] < least[found[row]]:
+            found[row] = leg
+    for row, leg in found.items():
+        name = names[nearest[leg]]
+        if least[leg] <= 0.0:
+            yield Warning(row, f"the path to it {verb} {name}")
+        else:
+            edge = "the edge of " if verb == "leaves" else ""
+            size = f"a Go2 needs {ROBOT_RADIUS:g} m"
+            yield Warning(row, f"the path to it is {least[leg]:.2f} m from {edge}{name}; {size}")
 
 
 def _demand(keyframe: Keyframe, spot: Spot, unit: str, before: _Before, robot: Robot) -> Demand:

@@ -47,10 +47,12 @@ class ScriptError(FileError):
 
 
 def field_name(place: Place) -> str:
-    """keyframes, 2, posture, 0 is `keyframe 3, posture[0]`: keyframes are counted as people count."""
+    """keyframes, 2, posture, 0 is `keyframe 3, posture[0]`: keyframes and obstacles are counted as people count."""
     prefix, rest = "", place
     if len(place) > 1 and place[0] == "keyframes" and isinstance(place[1], int):
         prefix, rest = f"keyframe {place[1] + 1}", place[2:]
+    elif len(place) > 2 and place[:2] == ("stage", "obstacles") and isinstance(place[2], int):
+        prefix, rest = f"obstacle {place[2] + 1}", place[3:]
     name = ""
     for part in rest:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part

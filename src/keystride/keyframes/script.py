@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -26,6 +27,7 @@ from keystride.keyframes.goals import COMPONENTS
 from keystride.keyframes.limits import angle_unit, beyond_limits, control_step, out_of_order
 from keystride.keyframes.postures import POSTURES, named_postures
 from keystride.keyframes.problems import Problem
+from keystride.keyframes.stage import area, circle, crossing_edges
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 
@@ -33,6 +35,10 @@ MAX_SECONDS = 3600.0
 MAX_METRES = 1000.0
 MAX_KEYFRAMES = 1000
 MAX_LABEL = 80
+MAX_CORNERS = 32  # of the floor, and of each obstacle
+MAX_OBSTACLES = 32
+MIN_AREA = 1e-4  # m²
+STAGE_VERSION = 2  # the first one with a stage; a script without one stays in the version it was written in
 
 Unit = Literal["degrees", "radians"]
 
@@ -64,6 +70,15 @@ PostureField = Annotated[
 ]
 
 
+def _printable(text: str | None) -> str | None:
+    if text is not None and not text.isprintable():
+        raise PydanticCustomError("label", "holds control characters; allowed: printable text in one line")
+    return text
+
+
+Label = Annotated[str | None, Field(default=None, max_length=MAX_LABEL), AfterValidator(_printable)]
+
+
 class Keyframe(BaseModel):
     """A moment, and whatever the robot should have reached by then: any of position, roll, pitch, yaw, posture."""
 
@@ -87,19 +102,12 @@ class Keyframe(BaseModel):
         default=None,
         description="A named posture, 12 joint angles, or angles by joint name (the others as in the stance).",
     )
-    label: str | None = Field(default=None, max_length=MAX_LABEL, description="A word for the person.")
+    label: Label = Field(default=None, description="A word for the person.")
 
     @property
     def step(self) -> int:
         """The control step at which it is due."""
         return control_step(self.time)
-
-    @field_validator("label")
-    @classmethod
-    def _printable(cls, label: str | None) -> str | None:
-        if label is not None and not label.isprintable():
-            raise PydanticCustomError("label", "holds control characters; allowed: printable text in one line")
-        return label
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Keyframe":
@@ -110,14 +118,103 @@ class Keyframe(BaseModel):
         return self
 
 
+def _polygon(corners: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    crossing = crossing_edges(corners)
+    if crossing is not None:
+        message = "edges {first} and {second} meet; allowed: an outline that does not cross or touch itself"
+        raise PydanticCustomError("polygon", message, {"first": crossing[0] + 1, "second": crossing[1] + 1})
+    if area(corners) < MIN_AREA:
+        raise PydanticCustomError("polygon", "has no area; allowed: corners that are not all on one line")
+    return corners
+
+
+def _line(ends: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    if ends[0] == ends[1]:
+        raise PydanticCustomError("line", "has no length; allowed: two points that differ")
+    return ends
+
+
+Point = Annotated[tuple[Metres, ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(_plain)]
+Corners = Annotated[
+    tuple[Point, ...],
+    Field(min_length=3, max_length=MAX_CORNERS, strict=False),
+    BeforeValidator(_plain),
+    AfterValidator(_polygon),
+]
+Line = Annotated[
+    tuple[Point, ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(_plain), AfterValidator(_line)
+]
+
+
+class Obstacle(BaseModel):
+    """Something that the robot has to stay away from: a circle or a polygon on the ground."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    label: Label = Field(default=None, description="A word for the person.")
+    center: Point | None = Field(default=None, description="[x, y] of a circle's centre in metres; needs a radius.")
+    radius: float | None = Field(default=None, ge=0.01, le=MAX_METRES, description="Of the circle, in metres.")
+    corners: Corners | None = Field(default=None, description="[x, y] of a polygon's corners in metres, in order.")
+
+    @property
+    def outline(self) -> Floats:
+        """(N, 2) corners, m; those of a circle are around it."""
+        if self.corners is not None:
+            return np.array(self.corners)
+        assert self.center is not None
+        assert self.radius is not None
+        return circle(self.center, self.radius)
+
+    @model_validator(mode="after")
+    def _has_one_shape(self) -> "Obstacle":
+        given = tuple(part is not None for part in (self.center, self.radius, self.corners))
+        if given not in ((True, True, False), (False, False, True)):
+            raise PydanticCustomError("shape", "is no shape; allowed: either center and radius, or corners")
+        return self
+
+
+class Stage(BaseModel):
+    """Where the show takes place, seen from the start of the script: x forward, y left."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    floor: Corners | None = Field(default=None, description="[x, y] of the floor's corners in metres, in order.")
+    obstacles: Annotated[tuple[Obstacle, ...], Field(max_length=MAX_OBSTACLES, strict=False)] = Field(
+        default=(), description="Circles and polygons to stay away from."
+    )
+    audience: Line | None = Field(default=None, description="Two ends of the line behind which the audience is.")
+
+    @model_validator(mode="after")
+    def _holds_something(self) -> "Stage":
+        if self.floor is None and not self.obstacles and self.audience is None:
+            raise PydanticCustomError("nothing", "is empty; needs one or more of floor, obstacles, audience")
+        return self
+
+
 class Script(BaseModel):
-    """Keyframes in the order of their times, and the unit of their angles."""
+    """Keyframes in the order of their times, the unit of their angles, and the stage."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    version: int = Field(default=1, ge=1, le=1, json_schema_extra={"const": 1})
+    version: int = Field(default=1, ge=1, le=STAGE_VERSION, json_schema_extra={"enum": [1, STAGE_VERSION]})
     angles: Unit = Field(default="degrees", description="The unit of roll, pitch, yaw and of posture angles.")
+    stage: Stage | None = Field(default=None, description="Floor, obstacles and audience; needs version 2.")
     keyframes: Annotated[tuple[Keyframe, ...], Field(min_length=1, max_length=MAX_KEYFRAMES, strict=False)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_version(cls, data: Any) -> Any:
+        """A script that is built with a stage has the version that knows one; in a file the version is written."""
+        if isinstance(data, dict) and "version" not in data and data.get("stage") is not None:
+            return {"version": STAGE_VERSION, **data}
+        return data
+
+    @field_validator("stage")
+    @classmethod
+    def _is_known(cls, stage: Stage | None, info: ValidationInfo) -> Stage | None:
+        if stage is not None and info.data.get("version", STAGE_VERSION) < STAGE_VERSION:
+            raise PydanticCustomError("version", "needs version {version}", {"version": STAGE_VERSION})
+        return stage
 
     @field_validator("keyframes", mode="wrap")
     @classmethod

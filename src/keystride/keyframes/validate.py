@@ -4,13 +4,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from keystride.keyframes.document import Document
 from keystride.keyframes.postures import POSTURES
 from keystride.keyframes.problems import Place, Problem, ScriptError, shorten
-from keystride.keyframes.script import MAX_KEYFRAMES, MAX_LABEL, MAX_METRES, MAX_SECONDS, Keyframe, Script
+from keystride.keyframes.script import (
+    MAX_CORNERS,
+    MAX_KEYFRAMES,
+    MAX_LABEL,
+    MAX_METRES,
+    MAX_OBSTACLES,
+    MAX_SECONDS,
+    STAGE_VERSION,
+    Keyframe,
+    Obstacle,
+    Script,
+    Stage,
+)
 from keystride.robot.go2 import GO2
 
 PHRASES = {
@@ -35,7 +47,7 @@ PHRASES = {
 
 ALLOWED = {
     "": f"a mapping with {', '.join(Script.model_fields)}",
-    "version": "1",
+    "version": f"1 or {STAGE_VERSION}",
     "angles": "degrees or radians",
     "keyframes": f"a list of 1 to {MAX_KEYFRAMES} keyframes",
     "time": f"seconds, 0 to {MAX_SECONDS:g}",
@@ -44,6 +56,13 @@ ALLOWED = {
     **dict.fromkeys(("roll", "pitch", "yaw"), "a finite number in the unit of `angles`"),
     "posture": f"12 angles, a mapping from joint names to angles, or one of {', '.join(POSTURES)}",
     "label": f"text of at most {MAX_LABEL} characters",
+    "stage": f"a mapping with {', '.join(Stage.model_fields)}",
+    "floor": f"3 to {MAX_CORNERS} corners [x, y] in metres, each within {MAX_METRES:g}",
+    "obstacles": f"a list of at most {MAX_OBSTACLES} obstacles",
+    "audience": f"two points [x, y] in metres, each within {MAX_METRES:g}",
+    "center": f"[x, y] in metres, each within {MAX_METRES:g}",
+    "radius": f"metres, 0.01 to {MAX_METRES:g}",
+    "corners": f"3 to {MAX_CORNERS} corners [x, y] in metres, each within {MAX_METRES:g}",
 }
 POSTURE_KINDS = ("name", "angles", "joints")  # the tags of the posture's union, which stand in pydantic's places
 
@@ -61,10 +80,17 @@ def validate_document(document: Document) -> Script:
         script = Script.model_validate(document.data)
     except ValidationError as error:
         problems += _findings(error)
+        if _stage_without_version(document.data) and not any(found.place == ("stage",) for found in problems):
+            problems.append(Problem(("stage",), f"needs version {STAGE_VERSION}"))
     else:
         if not problems:
             return script
     raise ScriptError(replace(found, line=found.line or document.line(found.place)) for found in problems)
+
+
+def _stage_without_version(data: Any) -> bool:
+    """The schema says so itself of a stage that is right in all else."""
+    return isinstance(data, dict) and data.get("version") == 1 and data.get("stage") is not None
 
 
 def _findings(error: ValidationError) -> Iterator[Problem]:
@@ -90,11 +116,22 @@ def _message(entry: ErrorDetails, place: Place) -> str:
 
 
 def _allowed(entry: ErrorDetails, place: Place) -> str:
-    inside = place[2:] if len(place) > 1 and place[0] == "keyframes" else place
+    model, inside = _model_at(place)
     if entry["type"] == "extra_forbidden":
-        return ", ".join((Script if len(place) == 1 else Keyframe).model_fields)
+        return ", ".join(model.model_fields)
     if not inside and place:
-        return f"a mapping with {', '.join(Keyframe.model_fields)}"
+        return f"a mapping with {', '.join(model.model_fields)}"
     if inside[:1] == ("posture",) and len(inside) > 1:
         return "a finite number" if entry["type"] != "literal_error" else ", ".join(GO2.joint_names)
     return ALLOWED[str(inside[0]) if inside else ""]
+
+
+def _model_at(place: Place) -> tuple[type[BaseModel], Place]:
+    """The model that a place is in, and where in it."""
+    if len(place) > 1 and place[0] == "keyframes":
+        return Keyframe, place[2:]
+    if len(place) > 2 and place[:2] == ("stage", "obstacles"):
+        return Obstacle, place[3:]
+    if len(place) > 1 and place[0] == "stage":
+        return Stage, place[1:]
+    return Script, place
