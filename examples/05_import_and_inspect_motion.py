@@ -8,7 +8,7 @@ import numpy as np
 import keystride
 from keystride.motion.authored.catalogue import authored_clips
 from keystride.motion.importers.catalogue import ImportOptions
-from keystride.motion.importers.importing import Refused, import_files
+from keystride.motion.importers.importing import RefusedFile, import_files
 from keystride.motion.index import save_library
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
@@ -22,7 +22,7 @@ table = np.concatenate([clip.base_position, orientation, clip.joint_angles], axi
 np.savetxt(out / "trot.csv", table, delimiter=",")
 
 for result in import_files("csv", [out / "trot.csv"], robot, ImportOptions(licence="CC0-1.0")):
-    if isinstance(result, Refused):
+    if isinstance(result, RefusedFile):
         print("left out", result.file, result.reason)
         continue
     for one in result:

@@ -14,9 +14,9 @@ from keystride.keyframes.feasibility import warnings
 from keystride.keyframes.files import load_script, parse_script
 from keystride.keyframes.resolve import resolve
 from keystride.motion.clip import ARRAYS, Clip, load_clip
-from keystride.motion.importers.importing import INTERNAL, ImportOptions, Refused, import_files
+from keystride.motion.importers.animal import load_skeleton
+from keystride.motion.importers.importing import INTERNAL, ImportOptions, RefusedFile, import_files
 from keystride.motion.importers.selection import load_selection
-from keystride.motion.importers.skeleton import load_skeleton
 from keystride.motion.index import load_library_clips
 from keystride.motion.library import Library
 from keystride.policy.curve import read_curve
@@ -28,7 +28,7 @@ from keystride.studio.document.draft import from_script
 def import_motion(kind: str) -> Callable[[Path], None]:
     def read(path: Path) -> None:
         (result,) = import_files(kind, [path], GO2, ImportOptions())
-        if isinstance(result, Refused):
+        if isinstance(result, RefusedFile):
             if result.reason.startswith(INTERNAL):
                 raise RuntimeError(result.reason)
             raise FileError(f"{result.file}: {result.reason}")

@@ -6,16 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.motion.clip import mirror
-from keystride.motion.contacts import feet_in_world
-from keystride.motion.importers.amp import COLUMNS, read_amp, toe_error
+from keystride.motion.clip import mirror_clip
 from keystride.motion.importers.catalogue import ImportOptions
 from keystride.motion.importers.importing import Imported, find_files, import_files, median_residual
-from keystride.motion.importers.json_file import frame_table, read_motion
 from keystride.motion.importers.poses import LEGS
-from keystride.motion.importers.relatives import A1
+from keystride.motion.importers.relatives import A1, AMP_COLUMNS, frame_table, read_amp, read_motion, toe_error
 from keystride.motion.quality import Targets, figures, pool
-from keystride.motion.retargeting.flights import GRAVITY
+from keystride.motion.retargeting.planting import GRAVITY
+from keystride.motion.signals import clip_feet
 from keystride.robot.go2 import GO2
 
 DATA = os.environ.get("KEYSTRIDE_DATA")
@@ -66,7 +64,7 @@ def test_velocities_integrate_back_and_mirroring_twice_is_the_identity(mann: lis
         clip = one.clip
         back = clip.base_position[0] + np.cumsum(clip.base_linear_velocity[1:], axis=0) / clip.fps
         np.testing.assert_allclose(back, clip.base_position[1:], atol=1e-9)
-        twice = mirror(mirror(clip, GO2), GO2)
+        twice = mirror_clip(mirror_clip(clip, GO2), GO2)
         np.testing.assert_array_equal(twice.joint_angles, clip.joint_angles)
         np.testing.assert_array_equal(twice.base_orientation, clip.base_orientation)
 
@@ -84,7 +82,7 @@ def test_the_unseen_set_imports_well():
 
 def test_the_toe_columns_of_the_a1_are_where_its_feet_are():
     for path in sorted((FOLDER / "amp_a1").glob("*.txt")):
-        assert toe_error(frame_table(read_motion(path), COLUMNS), LEGS, A1) < 1e-4
+        assert toe_error(frame_table(read_motion(path), AMP_COLUMNS), LEGS, A1) < 1e-4
     (take,) = read_amp(FOLDER / "amp_a1" / "right_turn1.txt", "turn", GO2)
     assert np.abs(take.clip.base_angular_velocity).max() < 6.0  # the file's own column holds a spike
-    assert feet_in_world(take.clip, GO2)[..., 2].min() > GO2.foot_radius - 1e-9
+    assert clip_feet(take.clip, GO2)[..., 2].min() > GO2.foot_radius - 1e-9

@@ -4,7 +4,7 @@ import numpy as np
 
 from keystride.motion.clip import Clip, make_clip
 from keystride.motion.plots import contact_rows, lines, svg, tag_band, time_axis
-from keystride.motion.report import report_page, segments_in
+from keystride.motion.report import library_page, segments_in
 from keystride.robot.go2 import GO2
 
 
@@ -16,7 +16,7 @@ def standing(name: str = "stand", height: float = 0.333, frames: int = 60) -> Cl
 
 
 def test_a_page_is_whole_and_loads_nothing():
-    page = report_page([standing("one"), standing("two")], GO2, "my <library>")
+    page = library_page([standing("one"), standing("two")], GO2, "my <library>")
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 2
     assert "my &lt;library&gt;" in page
@@ -26,7 +26,7 @@ def test_a_page_is_whole_and_loads_nothing():
 
 
 def test_a_missed_target_is_said():
-    page = report_page([standing(height=0.30)], GO2, "sunk")
+    page = library_page([standing(height=0.30)], GO2, "sunk")
     assert "penetration_p99 is" in page
     assert "Every target" not in page
 
@@ -47,6 +47,6 @@ def test_drawings_are_well_formed():
 
 
 def test_tags_of_its_own_are_shown_as_text():
-    page = report_page([standing()], GO2, "dances")
+    page = library_page([standing()], GO2, "dances")
     assert "&lt;waltz&gt; 0 s" in page
     assert "<waltz>" not in page

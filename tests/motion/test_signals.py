@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from keystride.motion.signals import resample, runs, smooth, smoothstep, soft_max, soft_min, without_short
+from keystride.motion.signals import gaussian_smooth, resample, smoothstep, soft_max, soft_min, stretches, without_short
 
 
 def test_smoothing_keeps_constants_and_straight_lines():
     line = np.stack([np.arange(40.0), np.full(40, 3.0)], axis=1)
-    smoothed = smooth(line, 2.0)
+    smoothed = gaussian_smooth(line, 2.0)
     np.testing.assert_allclose(smoothed[:, 1], 3.0)
     np.testing.assert_allclose(smoothed[8:-8, 0], line[8:-8, 0], atol=1e-12)
 
@@ -14,7 +14,7 @@ def test_smoothing_keeps_constants_and_straight_lines():
 def test_smoothing_has_no_delay():
     pulse = np.zeros(41)
     pulse[20] = 1.0
-    smoothed = smooth(pulse, 3.0)
+    smoothed = gaussian_smooth(pulse, 3.0)
     np.testing.assert_allclose(smoothed, smoothed[::-1])
     assert smoothed.sum() == pytest.approx(1.0)
     assert smoothed.argmax() == 20
@@ -41,7 +41,7 @@ def test_smoothstep_by_hand():
 
 def test_runs_and_short_stretches():
     flags = np.array([1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1], dtype=bool)
-    assert runs(flags) == [(0, 2), (3, 6), (9, 10), (14, 15)]
+    assert stretches(flags) == [(0, 2), (3, 6), (9, 10), (14, 15)]
     kept = without_short(flags, least=3, gap=2)
-    assert runs(kept) == [(0, 6), (14, 15)]  # the gap at 2 closed, the lone frame 9 dropped, the end left alone
-    assert runs(flags) == [(0, 2), (3, 6), (9, 10), (14, 15)]
+    assert stretches(kept) == [(0, 6), (14, 15)]  # the gap at 2 closed, the lone frame 9 dropped, the end left alone
+    assert stretches(flags) == [(0, 2), (3, 6), (9, 10), (14, 15)]

@@ -1,7 +1,7 @@
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.clip import Clip, make_clip, mirror
+from keystride.motion.clip import Clip, make_clip, mirror_clip
 from keystride.motion.tagging import TAGS, label_frames, segments_of, tag_metadata, tags_of
 from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
@@ -67,7 +67,7 @@ def test_a_flight_that_rises_is_a_jump():
 
 def test_a_mirror_image_has_the_same_tags():
     clip = posed(HEIGHT, feet=on_ground(HEIGHT, 0.0, lifted=0.12))
-    np.testing.assert_array_equal(label_frames(clip, GO2), label_frames(mirror(clip, GO2), GO2))
+    np.testing.assert_array_equal(label_frames(clip, GO2), label_frames(mirror_clip(clip, GO2), GO2))
 
 
 def test_segments_cover_the_clip_and_short_ones_are_absorbed():

@@ -9,7 +9,7 @@ from keystride.evaluation.episodes import NEVER, Rollout
 from keystride.evaluation.gait import feet_in_world
 from keystride.evaluation.results import Row, Subject, single_row
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.motion.contacts import foot_clearance
+from keystride.motion.signals import foot_clearance
 from keystride.robot.description import Floats, Robot
 
 AIRBORNE = 0.01  # m under every foot

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.motion.clip import FPS, difference
-from keystride.motion.contacts import foot_clearance, planted
+from keystride.motion.signals import foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 
@@ -37,7 +37,7 @@ def feet_in_world(robot: Robot, position: Floats, orientation: Floats, joints: F
 def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_velocities: Floats) -> Gait:
     """feet (T, E, 4, 3) m and base_velocity (T, E, 3) m/s in the world, joint_velocities (T, E, 12) rad/s."""
     height = foot_clearance(feet, robot)  # (T, E, 4)
-    down = planted(feet, robot, FPS)
+    down = planted_feet(feet, robot, FPS)
     speed = np.linalg.norm(difference(feet)[..., :2], axis=-1)  # (T, E, 4) m/s
     moving = np.broadcast_to((np.linalg.norm(base_velocity[..., :2], axis=-1) > MOVING)[..., None], down.shape)
     landing = down & ~np.roll(down, 1, axis=0)

@@ -87,7 +87,7 @@ def continuous(orientation: Floats) -> Floats:
     return orientation * np.concatenate([[1.0], flips])[:, None]
 
 
-def mirror(clip: Clip, robot: Robot) -> Clip:
+def mirror_clip(clip: Clip, robot: Robot) -> Clip:
     """The clip as seen in a mirror in the x-z plane: left legs become right legs."""
     return replace(
         clip,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.errors import FileError
-from keystride.motion.clip import Clip, mirror
+from keystride.motion.clip import Clip, mirror_clip
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 
@@ -53,7 +53,7 @@ class Library:
         for clip in clips:
             if clip.joint_names != robot.joint_names:
                 raise FileError(f"clip {clip.name}: its joints are not those of {robot.name}, or in another order")
-        clips = [*clips, *(mirror(clip, robot) for clip in clips)] if mirrored else list(clips)
+        clips = [*clips, *(mirror_clip(clip, robot) for clip in clips)] if mirrored else list(clips)
         self.robot = robot
         self.names = tuple(clip.name for clip in clips)
         self.frames = _stack(clips)

@@ -7,8 +7,8 @@ import mujoco
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.capture import Animal
 from keystride.motion.clip import Clip
+from keystride.motion.retargeting.retarget import Animal
 from keystride.robot.description import Floats, Robot
 from keystride.robot.model import load_spec
 from keystride.robot.picture import RgbImage, look
@@ -20,7 +20,7 @@ EYE_HEIGHT = 0.22  # m
 
 
 @dataclass(frozen=True)
-class View:
+class ClipCamera:
     size: tuple[int, int] = (640, 480)
     azimuth: float = 90.0  # degrees: 90 sees the robot's right side
     elevation: float = -12.0
@@ -28,7 +28,7 @@ class View:
 
 
 def film(
-    clip: Clip, robot: Robot, frames: Iterable[int], view: View, animal: Animal | None = None
+    clip: Clip, robot: Robot, frames: Iterable[int], view: ClipCamera, animal: Animal | None = None
 ) -> Iterator[RgbImage]:
     """One picture for each frame number, from a camera that goes along beside the robot."""
     spec = load_spec(robot)
@@ -49,7 +49,7 @@ def film(
             yield renderer.render().copy()
 
 
-def _camera(at: Floats, heading: float, view: View) -> mujoco.MjvCamera:
+def _camera(at: Floats, heading: float, view: ClipCamera) -> mujoco.MjvCamera:
     camera = mujoco.MjvCamera()
     camera.azimuth, camera.elevation, camera.distance = (
         view.azimuth + np.degrees(heading),

@@ -5,8 +5,7 @@ from html import escape
 
 import numpy as np
 
-from keystride.motion.contacts import Flags
-from keystride.motion.signals import runs
+from keystride.motion.signals import Flags, stretches
 from keystride.motion.tagging import TAGS, Segment
 from keystride.robot.description import Floats
 
@@ -68,7 +67,7 @@ def contact_rows(planted: Flags, names: Sequence[str]) -> tuple[str, int]:
         parts.extend(
             f'<rect x="{first * scale:.1f}" y="{leg * high + 1}" width="{(last - first) * scale:.1f}" '
             f'height="{high - 2}" fill="{LEG_COLOURS[leg]}"/>'
-            for first, last in runs(planted[:, leg])
+            for first, last in stretches(planted[:, leg])
         )
     return "".join(parts), high * len(names) + 8
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from keystride.motion.clip import FPS, Clip, difference
-from keystride.motion.contacts import Flags, airborne, feet_in_world, foot_clearance, planted
+from keystride.motion.signals import Flags, airborne_frames, clip_feet, foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
 
 AT_LIMIT = 1e-3  # rad: this close to a limit counts as being there
 
 
 @dataclass(frozen=True)
-class Frames:
+class FrameMeasures:
     """What is measured at every frame of one clip, or of many put end to end."""
 
     speed: Floats  # (T,) m/s, horizontal, of the base
@@ -59,18 +59,18 @@ class Targets:
         return [f"{name} is {value:.4g}, to be at most {most:.4g}" for name, value, most in pairs if value > most]
 
 
-def measure(clip: Clip, robot: Robot) -> Frames:
-    feet = feet_in_world(clip, robot)  # (T, 4, 3)
+def measure_clip(clip: Clip, robot: Robot) -> FrameMeasures:
+    feet = clip_feet(clip, robot)  # (T, 4, 3)
     low = robot.lower - clip.joint_angles  # (T, 12) positive beyond a limit
     high = clip.joint_angles - robot.upper
     nearest = np.maximum(low, high).max(axis=-1)  # (T,)
     joint_speed = np.abs(clip.joint_velocities)
-    return Frames(
+    return FrameMeasures(
         speed=np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1),
         penetration=np.maximum(-foot_clearance(feet, robot), 0.0),
         slide=np.linalg.norm(difference(feet, clip.fps)[..., :2], axis=-1),
-        planted=planted(feet, robot, clip.fps),
-        airborne=airborne(feet, robot),
+        planted=planted_feet(feet, robot, clip.fps),
+        airborne=airborne_frames(feet, robot),
         beyond_limit=np.maximum(nearest, 0.0),
         at_limit=nearest > -AT_LIMIT,
         joint_speed=joint_speed.max(axis=-1),
@@ -78,13 +78,15 @@ def measure(clip: Clip, robot: Robot) -> Frames:
     )
 
 
-def pool(many: Iterable[Frames]) -> Frames:
+def pool(many: Iterable[FrameMeasures]) -> FrameMeasures:
     """The frames of many clips put end to end, for figures over the whole library."""
     listed = list(many)
-    return Frames(*(np.concatenate([getattr(one, field.name) for one in listed]) for field in fields(Frames)))
+    return FrameMeasures(
+        *(np.concatenate([getattr(one, field.name) for one in listed]) for field in fields(FrameMeasures))
+    )
 
 
-def figures(frames: Frames, fps: float = FPS) -> Figures:
+def figures(frames: FrameMeasures, fps: float = FPS) -> Figures:
     grounded = ~frames.airborne
     return Figures(
         seconds=len(frames.speed) / fps,
@@ -102,8 +104,8 @@ def figures(frames: Frames, fps: float = FPS) -> Figures:
 
 
 def clip_figures(clip: Clip, robot: Robot) -> Figures:
-    return figures(measure(clip, robot), clip.fps)
+    return figures(measure_clip(clip, robot), clip.fps)
 
 
 def library_figures(clips: Iterable[Clip], robot: Robot) -> Figures:
-    return figures(pool(measure(clip, robot) for clip in clips))
+    return figures(pool(measure_clip(clip, robot) for clip in clips))

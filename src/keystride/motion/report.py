@@ -9,9 +9,9 @@ import numpy as np
 
 from keystride.files import write_atomically
 from keystride.motion.clip import Clip
-from keystride.motion.contacts import feet_in_world, foot_clearance, planted
 from keystride.motion.plots import LEG_COLOURS, contact_rows, ink_on, lines, paper_of, svg, tag_band, time_axis
-from keystride.motion.quality import Figures, Frames, Targets, figures, measure, pool
+from keystride.motion.quality import Figures, FrameMeasures, Targets, figures, measure_clip, pool
+from keystride.motion.signals import clip_feet, foot_clearance, planted_feet
 from keystride.motion.tagging import Segment
 from keystride.robot.description import Robot
 
@@ -37,12 +37,12 @@ $clips
 """)
 
 
-def write_report(clips: Sequence[Clip], robot: Robot, title: str, path: Path) -> None:
-    write_atomically(path, report_page(clips, robot, title))
+def write_library_report(clips: Sequence[Clip], robot: Robot, title: str, path: Path) -> None:
+    write_atomically(path, library_page(clips, robot, title))
 
 
-def report_page(clips: Sequence[Clip], robot: Robot, title: str) -> str:
-    measured = [measure(clip, robot) for clip in clips]
+def library_page(clips: Sequence[Clip], robot: Robot, title: str) -> str:
+    measured = [measure_clip(clip, robot) for clip in clips]
     whole = figures(pool(measured))
     misses = Targets().misses(whole)
     rows = [_row(clip.name, figures(frames), clip.name) for clip, frames in zip(clips, measured, strict=True)]
@@ -91,8 +91,8 @@ def segments_in(clip: Clip) -> list[Segment]:
     return [(int(first), int(last), str(tag)) for first, last, tag in clip.metadata.get("segments", ())]
 
 
-def _section(clip: Clip, frames: Frames, robot: Robot) -> str:
-    feet = feet_in_world(clip, robot)
+def _section(clip: Clip, frames: FrameMeasures, robot: Robot) -> str:
+    feet = clip_feet(clip, robot)
     height = np.maximum(foot_clearance(feet, robot), 0.0)  # (T, 4) m
     highest = max(0.1, float(np.ceil(10 * height.max()) / 10))
     fastest = max(0.5, float(np.ceil(2 * frames.speed.max()) / 2))
@@ -101,7 +101,7 @@ def _section(clip: Clip, frames: Frames, robot: Robot) -> str:
             tag_band(segments_in(clip), len(clip)),
             lines(frames.speed[:, None], ["#1f2328"], "m/s", 64, fastest),
             lines(height, LEG_COLOURS, "feet m", 84, highest),
-            contact_rows(planted(feet, robot, clip.fps), robot.leg_names),
+            contact_rows(planted_feet(feet, robot, clip.fps), robot.leg_names),
             time_axis(clip.seconds),
         ]
     )

@@ -1,12 +1,20 @@
-"""Small tools on time series: smoothing without delay, resampling, soft bounds, runs of flags."""
+"""Time series: smoothing without delay, resampling, soft bounds, stretches of flags, and contacts of the feet."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keystride.motion.contacts import Flags
-from keystride.robot.description import Floats
+from keystride import geometry
+from keystride.motion.clip import Clip, difference
+from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints
+
+Flags = NDArray[np.bool_]
+PLANTED_HEIGHT = 0.015  # m between the foot and the ground
+PLANTED_SPEED = 0.4  # m/s: far above the sliding we accept, so that a sliding foot still counts as planted
+AIRBORNE_HEIGHT = 0.02  # m under every foot
 
 
-def smooth(values: Floats, sigma: float) -> Floats:
+def gaussian_smooth(values: Floats, sigma: float) -> Floats:
     """Gaussian smoothing along time, sigma in frames, without delay; the ends are held."""
     if sigma <= 0:
         return values
@@ -37,11 +45,12 @@ def soft_min(a: Floats, b: Floats | float, width: float) -> Floats:
 
 
 def smoothstep(t: Floats) -> Floats:
+    """From 0 to 1 with zero velocity at both ends; its top speed is 1.5, that of a minimum-jerk curve 1.875."""
     t = np.clip(t, 0.0, 1.0)
     return t * t * (3 - 2 * t)
 
 
-def runs(flags: Flags) -> list[tuple[int, int]]:
+def stretches(flags: Flags) -> list[tuple[int, int]]:
     """Stretches of true as (first, one past the last)."""
     edges = np.diff(np.concatenate([[0], flags.astype(np.int8), [0]]))
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
@@ -51,8 +60,30 @@ def without_short(flags: Flags, least: int, gap: int | None = None) -> Flags:
     """Gaps shorter than `gap` frames (or `least`) are closed, then stretches of fewer than `least` are dropped."""
     kept = flags.copy()
     for value, frames in ((False, least if gap is None else gap), (True, least)):
-        for first, last in runs(kept == value):
+        for first, last in stretches(kept == value):
             inside = first > 0 and last < len(kept)
             if last - first < frames and inside:
                 kept[first:last] = not value
     return kept
+
+
+def clip_feet(clip: Clip, robot: Robot) -> Floats:
+    """Centres of the foot spheres, (T, 4, 3) m."""
+    feet = feet_from_joints(robot, clip.joint_angles)  # (T, 4, 3) base
+    return clip.base_position[:, None] + geometry.rotate(clip.base_orientation[:, None], feet)
+
+
+def foot_clearance(feet: Floats, robot: Robot) -> Floats:
+    """Height of the lowest point of each foot over flat ground, (T, 4) m; negative inside the ground."""
+    return feet[..., 2] - robot.foot_radius
+
+
+def planted_feet(feet: Floats, robot: Robot, fps: float) -> Flags:
+    """(T, 4) whether a foot is low and slow."""
+    speed = np.linalg.norm(difference(feet, fps), axis=-1)
+    return (foot_clearance(feet, robot) < PLANTED_HEIGHT) & (speed < PLANTED_SPEED)
+
+
+def airborne_frames(feet: Floats, robot: Robot) -> Flags:
+    """(T,) whether every foot is off the ground."""
+    return np.all(foot_clearance(feet, robot) > AIRBORNE_HEIGHT, axis=-1)

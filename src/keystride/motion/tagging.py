@@ -9,8 +9,15 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.motion.clip import FPS, Clip
-from keystride.motion.contacts import Flags, airborne, feet_in_world, foot_clearance
-from keystride.motion.signals import runs, smooth, without_short
+from keystride.motion.signals import (
+    Flags,
+    airborne_frames,
+    clip_feet,
+    foot_clearance,
+    gaussian_smooth,
+    stretches,
+    without_short,
+)
 from keystride.robot.description import Floats, Robot
 
 TAGS: tuple[str, ...] = ("stand", "walk", "trot", "canter", "turn", "jump", "sit", "lie", "rear", "paw_up")
@@ -40,9 +47,9 @@ DEFAULTS = TagSettings()
 
 def label_frames(clip: Clip, robot: Robot, settings: TagSettings = DEFAULTS) -> Labels:
     """(T,) one index of TAGS a frame; later rules win over earlier ones."""
-    speed = smooth(np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1), 8.0)
-    turning = np.abs(smooth(clip.base_angular_velocity[:, 2], 8.0))
-    feet = feet_in_world(clip, robot)
+    speed = gaussian_smooth(np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1), 8.0)
+    turning = np.abs(gaussian_smooth(clip.base_angular_velocity[:, 2], 8.0))
+    feet = clip_feet(clip, robot)
     height = foot_clearance(feet, robot)  # (T, 4)
     front, rear = _ends(clip, robot)
     pitch = np.arcsin(np.clip((front - rear) / (2 * robot.legs[0].hip_in_base[0]), -1, 1))  # nose up is positive
@@ -111,7 +118,7 @@ def _jumping(clip: Clip, feet: Floats, robot: Robot, settings: TagSettings) -> F
     """Flights in which the base rises and falls, with the take-off and the landing. A gallop's flights are flat."""
     flags = np.zeros(len(clip), dtype=bool)
     height = clip.base_position[:, 2]
-    for first, last in runs(without_short(airborne(feet, robot), 3)):
+    for first, last in stretches(without_short(airborne_frames(feet, robot), 3)):
         rise = height[first:last].max() - max(height[first], height[last - 1])
         if rise > settings.flight_rise:
             flags[max(first - 10, 0) : last + 10] = True

@@ -12,7 +12,7 @@ import pytest
 from keystride import geometry
 from keystride.motion.authored.catalogue import authored_clips
 from keystride.motion.clip import Clip
-from keystride.motion.contacts import Flags, feet_in_world, foot_clearance
+from keystride.motion.signals import Flags, clip_feet, foot_clearance
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
@@ -70,7 +70,7 @@ class Tracker:
         """Of every frame's successor."""
         pose, speed = _poses(clip), _speeds(clip)
         acceleration = np.stack([np.gradient(column, 1 / clip.fps) for column in speed.T], axis=-1)  # (T, 18)
-        standing = foot_clearance(feet_in_world(clip, self.robot), self.robot) < 0.003  # (T, 4)
+        standing = foot_clearance(clip_feet(clip, self.robot), self.robot) < 0.003  # (T, 4)
         frames = np.minimum(np.arange(len(clip)) + 1, len(clip) - 1)
         needed = [self._needed(*row) for row in zip(pose, speed, acceleration, strict=True)]
         return [Goal(pose[i], speed[i], needed[i], standing[i]) for i in frames]

@@ -4,7 +4,7 @@ import pytest
 
 from keystride import geometry
 from keystride.keyframes.postures import POSTURES, posture
-from keystride.motion.authored.acts import Key, perform_act, place
+from keystride.motion.authored.acts import Key, perform_act, place_key
 from keystride.motion.authored.performance import as_clip, standing_feet
 from keystride.motion.clip import Clip
 from keystride.robot.description import Floats
@@ -48,7 +48,7 @@ def test_the_weight_is_over_three_feet_while_a_paw_is_up(name: str):
 
 
 def test_a_trunk_that_looks_aside_leaves_its_feet_alone():
-    placed = place(GO2, Key(posture("stand"), 1.0, yaw=0.3), standing_feet(GO2))
+    placed = place_key(GO2, Key(posture("stand"), 1.0, yaw=0.3), standing_feet(GO2))
     assert placed.feet == pytest.approx(standing_feet(GO2))
     assert placed.base[5] == 0.3
 

@@ -3,7 +3,7 @@ import pytest
 
 from keystride import geometry
 from keystride.keyframes.postures import posture
-from keystride.motion.authored.balance import GRAVITY
+from keystride.motion.authored.curves import GRAVITY
 from keystride.motion.authored.jumps import Jump, perform_jump
 from keystride.motion.authored.performance import as_clip
 from keystride.motion.clip import FPS

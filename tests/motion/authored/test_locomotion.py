@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from keystride.motion.authored.gaits import CANTER, PACE, TROT, WALK
 from keystride.motion.authored.locomotion import Passage, perform
 from keystride.motion.authored.performance import as_clip, standing_feet
+from keystride.motion.authored.steps import CANTER, PACE, TROT, WALK
 from keystride.motion.clip import FPS
 from keystride.robot.go2 import GO2
 

@@ -8,14 +8,17 @@ import pytest
 from keystride import geometry
 from keystride.errors import FileError
 from keystride.motion.clip import Clip, make_clip, save_clip
-from keystride.motion.contacts import feet_in_world, foot_clearance
-from keystride.motion.importers.amp import read_amp
-from keystride.motion.importers.csv import read_csv
-from keystride.motion.importers.lifelike import read_lifelike
-from keystride.motion.importers.npz import read_npz
-from keystride.motion.importers.poses import Poses, at_clip_rate, checked, in_leg_order, parse_leg_order
-from keystride.motion.importers.problem import ImportProblem
-from keystride.motion.importers.relatives import A1, MAX
+from keystride.motion.importers.joint_tables import read_csv, read_npz
+from keystride.motion.importers.poses import (
+    ImportProblem,
+    PoseTable,
+    at_clip_rate,
+    checked,
+    in_leg_order,
+    parse_leg_order,
+)
+from keystride.motion.importers.relatives import A1, MAX, read_amp, read_lifelike
+from keystride.motion.signals import clip_feet, foot_clearance
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
@@ -71,7 +74,7 @@ SWAY = swaying()
 
 def relative_joints(robot: Robot) -> Floats:
     """Joints with which another robot holds its soles where the Go2 does."""
-    world = feet_in_world(SWAY, GO2) + np.array([0, 0, robot.foot_radius - GO2.foot_radius])
+    world = clip_feet(SWAY, GO2) + np.array([0, 0, robot.foot_radius - GO2.foot_radius])
     local = geometry.rotate_inverse(SWAY.base_orientation[:, None], world - SWAY.base_position[:, None])
     joints, miss = joints_from_feet(robot, local)
     assert miss.max() < 1e-9
@@ -112,8 +115,8 @@ def test_the_feet_of_a_relative_become_the_feet_of_the_robot(tmp_path: Path):
     """The soles stand still on the ground; ours do at the same places, with our own legs."""
     write_json(tmp_path / "a1.txt", amp_rows())
     (take,) = read_amp(tmp_path / "a1.txt", "sway", GO2)
-    feet = feet_in_world(take.clip, GO2)
-    np.testing.assert_allclose(feet, feet_in_world(SWAY, GO2), atol=2e-3)
+    feet = clip_feet(take.clip, GO2)
+    np.testing.assert_allclose(feet, clip_feet(SWAY, GO2), atol=2e-3)
     np.testing.assert_allclose(foot_clearance(feet, GO2), 0.0, atol=1e-9)
     assert np.median(take.residual) < 1e-3
 
@@ -124,7 +127,7 @@ def test_max_turns_its_thighs_and_calves_the_other_way(tmp_path: Path):
     rows = np.concatenate([SWAY.base_position, xyzw(SWAY.base_orientation), legs], axis=1)
     write_json(tmp_path / "max.txt", rows, LegOrder=["FR", "FL", "HR", "HL"])
     (take,) = read_lifelike(tmp_path / "max.txt", "sway", GO2)
-    np.testing.assert_allclose(feet_in_world(take.clip, GO2), feet_in_world(SWAY, GO2)[3:], atol=2e-3)
+    np.testing.assert_allclose(clip_feet(take.clip, GO2), clip_feet(SWAY, GO2)[3:], atol=2e-3)
 
 
 def test_a_wrong_joint_order_is_seen_in_the_toes_and_the_right_one_named(tmp_path: Path):
@@ -133,7 +136,7 @@ def test_a_wrong_joint_order_is_seen_in_the_toes_and_the_right_one_named(tmp_pat
     with pytest.raises(ImportProblem, match="joint order FR FL RR RL fits"):
         read_amp(path, "sway", GO2)
     (take,) = read_amp(path, "sway", GO2, order=("FR", "FL", "RR", "RL"))
-    np.testing.assert_allclose(feet_in_world(take.clip, GO2), feet_in_world(SWAY, GO2), atol=2e-3)
+    np.testing.assert_allclose(clip_feet(take.clip, GO2), clip_feet(SWAY, GO2), atol=2e-3)
 
 
 def test_leg_orders():
@@ -149,7 +152,7 @@ def test_leg_orders():
 def test_a_faster_file_is_resampled_to_the_same_motion():
     time = np.arange(241) / 120
     turn = geometry.from_yaw(0.5 * time)
-    poses = Poses(
+    poses = PoseTable(
         "turn", 120.0, np.stack([time, 0 * time, 0.3 + 0 * time], axis=1), turn, np.tile(GO2.stance, (241, 1))
     )
     slower = at_clip_rate(poses)
@@ -158,7 +161,7 @@ def test_a_faster_file_is_resampled_to_the_same_motion():
     np.testing.assert_allclose(geometry.yaw_of(slower.orientation), 0.5 * np.arange(101) / 50, atol=1e-6)
 
 
-GOOD = Poses("good", 50.0, SWAY.base_position, SWAY.base_orientation, SWAY.joint_angles)
+GOOD = PoseTable("good", 50.0, SWAY.base_position, SWAY.base_orientation, SWAY.joint_angles)
 
 
 @pytest.mark.parametrize(
@@ -172,10 +175,10 @@ GOOD = Poses("good", 50.0, SWAY.base_position, SWAY.base_orientation, SWAY.joint
             "non-finite joints.*frame 7",
         ),
         (replace(GOOD, fps=0.0), "frame rate"),
-        (Poses("short", 50.0, GOOD.position[:1], GOOD.orientation[:1], GOOD.joints[:1]), "1 frames"),
+        (PoseTable("short", 50.0, GOOD.position[:1], GOOD.orientation[:1], GOOD.joints[:1]), "1 frames"),
     ],
 )
-def test_poses_that_cannot_be_right_are_refused(poses: Poses, message: str):
+def test_poses_that_cannot_be_right_are_refused(poses: PoseTable, message: str):
     with pytest.raises(ImportProblem, match=message):
         checked(poses)
 

@@ -4,12 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.motion.clip import mirror
+from keystride.motion.clip import mirror_clip
 from keystride.motion.importers.catalogue import IMPORTERS, ImportOptions
 from keystride.motion.importers.importing import (
     INTERNAL,
     Imported,
-    Refused,
+    RefusedFile,
     clip_name,
     find_files,
     import_files,
@@ -29,8 +29,8 @@ def test_one_bad_file_does_not_keep_the_others_out(tmp_path: Path):
     (tmp_path / "c.csv").write_text("1,2\n")
     write_standing(tmp_path / "d.csv")
     results = list(import_files("csv", find_files("csv", tmp_path), GO2, ImportOptions()))
-    assert [isinstance(result, Refused) for result in results] == [False, True, True, False]
-    assert isinstance(results[1], Refused)
+    assert [isinstance(result, RefusedFile) for result in results] == [False, True, True, False]
+    assert isinstance(results[1], RefusedFile)
     assert results[1].file == "b.csv"
     assert "wrong unit" in results[1].reason
 
@@ -51,8 +51,8 @@ def test_whatever_is_wrong_with_a_file_the_next_is_read(text: str, tmp_path: Pat
     (tmp_path / "a.json").write_text(text)
     (tmp_path / "b.json").write_text("{}")
     results = list(import_files("lifelike", find_files("lifelike", tmp_path), GO2, ImportOptions()))
-    assert [type(result) for result in results] == [Refused, Refused]
-    assert not any(result.reason.startswith(INTERNAL) for result in results if isinstance(result, Refused))
+    assert [type(result) for result in results] == [RefusedFile, RefusedFile]
+    assert not any(result.reason.startswith(INTERNAL) for result in results if isinstance(result, RefusedFile))
 
 
 def test_what_is_imported_says_where_it_is_from_and_what_it_is(tmp_path: Path):
@@ -73,7 +73,7 @@ def test_mirrored_on_request(tmp_path: Path):
     assert isinstance(result, list)
     one, other = (imported.clip for imported in result)
     assert other.name == "a_mirrored"
-    np.testing.assert_allclose(mirror(other, GO2).joint_angles, one.joint_angles)
+    np.testing.assert_allclose(mirror_clip(other, GO2).joint_angles, one.joint_angles)
 
 
 def test_files_are_found_by_their_kind(tmp_path: Path):

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.motion.capture import Capture, Proportions
-from keystride.motion.clip import Clip, mirror
-from keystride.motion.contacts import feet_in_world, foot_clearance
+from keystride.motion.clip import Clip, mirror_clip
 from keystride.motion.quality import Targets, clip_figures
-from keystride.motion.retargeting.motors import within_motor_speed
-from keystride.motion.retargeting.retarget import length_scale, retarget
+from keystride.motion.retargeting.fitting import within_motor_speed
+from keystride.motion.retargeting.retarget import Capture, Proportions, length_scale, retarget
+from keystride.motion.signals import clip_feet, foot_clearance
 from keystride.robot.go2 import GO2
 
 TOES = ((0.23, 0.05, 0.0), (0.23, -0.05, 0.0), (-0.23, 0.05, 0.0), (-0.23, -0.05, 0.0))
@@ -43,7 +42,7 @@ def _trotting(toes, time, speed, period: float = 0.6):
 def test_a_standing_dog_becomes_a_standing_robot():
     take = retarget(dog(), GO2)
     np.testing.assert_allclose(take.clip.base_position[:, 2], 0.31, atol=1e-3)
-    np.testing.assert_allclose(foot_clearance(feet_in_world(take.clip, GO2), GO2), 0.0, atol=1e-9)
+    np.testing.assert_allclose(foot_clearance(clip_feet(take.clip, GO2), GO2), 0.0, atol=1e-9)
     assert take.residual.max() < 1e-6
     assert not take.clamped.any()
 
@@ -53,7 +52,7 @@ def test_forward_kinematics_reproduces_the_wanted_feet():
     capture = dog(speed=0.8)
     take = retarget(capture, GO2)
     assert np.median(take.residual) < 0.005
-    feet = feet_in_world(take.clip, GO2)
+    feet = clip_feet(take.clip, GO2)
     scale = length_scale(capture)
     strides = np.ptp(feet[:, :, 0], axis=0)
     np.testing.assert_allclose(strides, np.ptp(capture.toes[..., 0], axis=0) * scale, rtol=0.05)
@@ -88,7 +87,7 @@ def test_a_sitting_dog_keeps_knees_and_feet_out_of_the_ground():
     pitch = -geometry.roll_pitch_yaw(take.clip.base_orientation)[:, 1]
     assert (pitch > 0.4).all()
     assert take.clamped.all()
-    assert foot_clearance(feet_in_world(take.clip, GO2), GO2).min() > -1e-9
+    assert foot_clearance(clip_feet(take.clip, GO2), GO2).min() > -1e-9
     assert clip_figures(take.clip, GO2).limit_share == 0.0
 
 
@@ -99,7 +98,7 @@ def test_a_mirrored_dog_becomes_the_mirrored_robot():
         capture.hips[:, [1, 0, 3, 2]] * geometry.MIRROR_VECTOR,
     )
     mirrored = retarget(replace(capture, toes=flipped[0], hips=flipped[1]), GO2).clip
-    _assert_same(mirrored, mirror(retarget(capture, GO2).clip, GO2))
+    _assert_same(mirrored, mirror_clip(retarget(capture, GO2).clip, GO2))
 
 
 def _assert_same(one: Clip, other: Clip) -> None:

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import mujoco
     import viser
 
-    from keystride.motion.capture import Animal
     from keystride.motion.clip import Clip
+    from keystride.motion.retargeting.retarget import Animal
     from keystride.robot.description import Robot
 
 BONE_COLOUR = (237, 158, 64)

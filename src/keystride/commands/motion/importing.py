@@ -15,7 +15,7 @@ from keystride.motion.importers.catalogue import IMPORTERS, ImportOptions
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from keystride.motion.importers.importing import Imported, Refused
+    from keystride.motion.importers.importing import Imported, RefusedFile
     from keystride.motion.quality import Figures
 
 TABLE_WIDTH = 132  # characters: a narrower terminal wraps rather than losing figures
@@ -88,26 +88,25 @@ class ImportMotion:
         console.print(f"{len(imported)} clips in {self.out}", highlight=False)
         return 0
 
-    def _import(self, files: list[Path], console: Console) -> tuple[list[Imported], list[Refused]]:
+    def _import(self, files: list[Path], console: Console) -> tuple[list[Imported], list[RefusedFile]]:
         from rich.progress import track
 
-        from keystride.motion.importers.importing import Refused, import_files
+        from keystride.motion.importers.importing import RefusedFile, import_files
         from keystride.robot.catalogue import load_robot
 
         imported, refused = [], []
         results = import_files(self.source, files, load_robot(self.robot), self._options())
         for result in track(results, f"importing {self.source}", len(files), console=console, transient=True):
-            if isinstance(result, Refused):
+            if isinstance(result, RefusedFile):
                 refused.append(result)
             else:
                 imported.extend(result)
         return imported, refused
 
     def _options(self) -> ImportOptions:
-        from keystride.motion.importers.poses import parse_leg_order
-        from keystride.motion.importers.problem import ImportProblem
+        from keystride.motion.importers.animal import load_skeleton
+        from keystride.motion.importers.poses import ImportProblem, parse_leg_order
         from keystride.motion.importers.selection import Selection, load_selection
-        from keystride.motion.importers.skeleton import load_skeleton
 
         try:
             own_list = self.selection is None and self.skeleton is not None  # another animal: nothing to cut

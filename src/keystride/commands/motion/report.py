@@ -26,7 +26,7 @@ class ReportMotion:
 
     def run(self) -> int:
         from keystride.motion.index import load_library_clips
-        from keystride.motion.report import write_report
+        from keystride.motion.report import write_library_report
         from keystride.robot.catalogue import load_robot
 
         try:
@@ -36,6 +36,6 @@ class ReportMotion:
         if not clips:
             raise UserError(f"{self.library} holds no clips")
         out = self.out or self.library / "report.html"
-        write_report(clips, load_robot(self.robot), self.library.resolve().name, out)
+        write_library_report(clips, load_robot(self.robot), self.library.resolve().name, out)
         print(f"{len(clips)} clips in {out}")
         return 0

@@ -13,8 +13,8 @@ from keystride.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from keystride.motion.capture import Animal
     from keystride.motion.clip import Clip
+    from keystride.motion.retargeting.retarget import Animal
     from keystride.robot.picture import RgbImage
 
 
@@ -91,11 +91,11 @@ class ViewMotion:
     def _images(self, clip: Clip) -> Iterator[RgbImage]:
         from rich.progress import track
 
-        from keystride.motion.picture import View, film
+        from keystride.motion.picture import ClipCamera, film
         from keystride.robot.catalogue import load_robot
 
         animal = self._animal(clip)
-        view = View(self.size, azimuth=self.azimuth, distance=2.0 if animal else 1.6)
+        view = ClipCamera(self.size, azimuth=self.azimuth, distance=2.0 if animal else 1.6)
         return film(
             clip,
             load_robot(self.robot),
@@ -105,9 +105,8 @@ class ViewMotion:
         )
 
     def _animal(self, clip: Clip) -> Animal | None:
-        from keystride.motion.importers.animal import animal_of
-        from keystride.motion.importers.problem import ImportProblem
-        from keystride.motion.importers.skeleton import load_skeleton
+        from keystride.motion.importers.animal import animal_of, load_skeleton
+        from keystride.motion.importers.poses import ImportProblem
 
         if self.source is None:
             return None

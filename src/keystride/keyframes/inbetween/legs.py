@@ -93,12 +93,12 @@ def sample(legs: Legs, time: Floats) -> tuple[Floats, Floats, Bools, Bools]:
     position, tangent = _curve(legs, np.clip(share, 0.0, 1.0)[:, None])
     facing_path = _facing(legs, tangent, time)
     turning = legs.first + legs.walk + legs.last
-    facing_turn = legs.yaw + legs.turn * ease((time - legs.wait) / np.maximum(turning, 1e-9))
+    facing_turn = legs.yaw + legs.turn * minimum_jerk((time - legs.wait) / np.maximum(turning, 1e-9))
     yaw = geometry.wrap(np.where(legs.along, facing_path, facing_turn))
     return position, yaw, time > legs.wait, (time > set_off) & (time < set_off + legs.walk) & (legs.length > 0)
 
 
-def ease(share: Floats) -> Floats:
+def minimum_jerk(share: Floats) -> Floats:
     """From 0 to 1 with minimum jerk."""
     s = np.clip(share, 0.0, 1.0)
     return s**3 * (10 - 15 * s + 6 * s**2)
@@ -137,8 +137,8 @@ def _facing(legs: Legs, tangent: Floats, time: Floats) -> Floats:
     out_of = _turning(legs.last, legs.walk)
     return (
         path
-        + legs.turn_in * (1 - ease(over / np.maximum(into, 1e-9)))
-        + legs.turn_out * (1 - ease(ending / np.maximum(out_of, 1e-9)))
+        + legs.turn_in * (1 - minimum_jerk(over / np.maximum(into, 1e-9)))
+        + legs.turn_out * (1 - minimum_jerk(ending / np.maximum(out_of, 1e-9)))
     )
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from keystride import geometry
+from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.keyframes.postures import Footing, Posture, posture
-from keystride.motion.authored.easing import bump, minimum_jerk
+from keystride.motion.authored.curves import bump
 from keystride.motion.authored.performance import Performance, Segment, standing_feet
 from keystride.motion.clip import FPS
 from keystride.robot.description import Floats, Robot
@@ -39,9 +40,9 @@ def perform_act(robot: Robot, *keys: Key, lead: float = 0.4, settle: float = 0.4
     """Stand, go through the keys, and return to standing within `back` seconds."""
     standing = Key("stand", back, settle, "stand")
     score = [Key("stand", 0.0, lead, "stand"), *keys, standing]
-    placed = [place(robot, score[0], standing_feet(robot))]
+    placed = [place_key(robot, score[0], standing_feet(robot))]
     for key in score[1:]:
-        placed.append(place(robot, key, placed[-1].feet))
+        placed.append(place_key(robot, key, placed[-1].feet))
     parts = [_rest(placed[0], lead)]
     for before, after, key in zip(placed[:-1], placed[1:], score[1:], strict=True):
         parts += [_move(before, after, key.seconds), _rest(after, key.hold)]
@@ -49,7 +50,7 @@ def perform_act(robot: Robot, *keys: Key, lead: float = 0.4, settle: float = 0.4
     return Performance(base[:, :3], base[:, 3:], feet, _segments(score))
 
 
-def place(robot: Robot, key: Key, feet_now: Floats) -> Placed:
+def place_key(robot: Robot, key: Key, feet_now: Floats) -> Placed:
     """The pose in the world: of all places for the base, the one that moves its planted feet least.
 
     On four feet they are compared with the standing robot's, so that nothing wanders; on fewer, with where they are.

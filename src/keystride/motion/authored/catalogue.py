@@ -6,10 +6,10 @@ import numpy as np
 
 from keystride.keyframes.postures import Footing
 from keystride.motion.authored.acts import Key, perform_act
-from keystride.motion.authored.gaits import CANTER, PACE, TROT, WALK, Gait
 from keystride.motion.authored.jumps import Jump, perform_jump
 from keystride.motion.authored.locomotion import Passage, perform
-from keystride.motion.authored.performance import Performance, as_clip, join, stand
+from keystride.motion.authored.performance import Performance, as_clip, join_performances, stand_still
+from keystride.motion.authored.steps import CANTER, PACE, TROT, WALK, Gait
 from keystride.motion.clip import Clip
 from keystride.robot.description import Robot
 
@@ -30,11 +30,11 @@ def _acting(*keys: Key, back: float = 0.8) -> Director:
 
 
 def _jumping(*jumps: Jump) -> Director:
-    return lambda robot: join(*(perform_jump(robot, jump) for jump in jumps))
+    return lambda robot: join_performances(*(perform_jump(robot, jump) for jump in jumps))
 
 
 def _after(*parts: Director) -> Director:
-    return lambda robot: join(*(direct(robot) for direct in parts))
+    return lambda robot: join_performances(*(direct(robot) for direct in parts))
 
 
 DASHES = ((1.0, 0.0), (1.3, 0.0), (0.9, 0.9), (1.1, -0.6), (-0.6, 0.0))  # m/s, rad/s
@@ -115,7 +115,7 @@ def _leaning(forward: float) -> Footing:
 LOW = Footing(height=0.22)
 
 ACTS: dict[str, Director] = {
-    "stand": lambda robot: stand(robot, 4.0),
+    "stand": lambda robot: stand_still(robot, 4.0),
     "sit": _acting(Key("sit", 1.2, 2.0, "sit"), back=1.2),
     "sit_quick": _acting(Key("sit", 0.8, 1.2, "sit"), back=0.9),
     "lie": _acting(Key("lie", 1.4, 2.0, "lie"), back=1.4),

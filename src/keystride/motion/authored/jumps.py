@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from keystride import geometry
+from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.keyframes.postures import Posture, posture
-from keystride.motion.authored.balance import GRAVITY
-from keystride.motion.authored.easing import cubic, minimum_jerk, quintic
+from keystride.motion.authored.curves import GRAVITY, cubic, quintic
 from keystride.motion.authored.performance import HORIZONTAL, Performance, Segment, standing_feet
 from keystride.motion.clip import FPS
 from keystride.robot.description import Floats, Robot
@@ -16,8 +16,8 @@ from keystride.robot.kinematics import feet_from_joints, standing_height
 
 TICK = 1e-4  # s, for velocities by differences
 
-Curve = Callable[[Floats], Floats]
-State = tuple[float, float, float]  # value, velocity, acceleration
+_Curve = Callable[[Floats], Floats]
+_State = tuple[float, float, float]  # value, velocity, acceleration
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,14 @@ class Course:
 
     start: float
     crouch: float
-    up: State
-    down: State
+    up: _State
+    down: _State
     give: float  # at the end of the landing
     end: float
     fall: float = 0.0  # acceleration downwards in the flight
 
     def at(self, jump: Jump, t: Floats) -> Floats:
-        pieces: tuple[Curve, ...] = (
+        pieces: tuple[_Curve, ...] = (
             lambda s: self.start + (self.crouch - self.start) * minimum_jerk(s / jump.lower),
             lambda s: quintic((self.crouch, 0.0, 0.0), self.up, jump.push, s),
             lambda s: self.up[0] + self.up[1] * s - self.fall / 2 * s**2,

@@ -35,14 +35,14 @@ def standing_feet(robot: Robot) -> Floats:
     return np.concatenate([feet[:, :2], np.full((4, 1), robot.foot_radius)], axis=1)
 
 
-def stand(robot: Robot, seconds: float) -> Performance:
+def stand_still(robot: Robot, seconds: float) -> Performance:
     frames = round(seconds * FPS)
     position = np.tile([0.0, 0.0, float(standing_height(robot, robot.stance))], (frames, 1))
     feet = np.tile(standing_feet(robot), (frames, 1, 1))
     return Performance(position, np.zeros((frames, 3)), feet, ((0, frames, "stand"),))
 
 
-def join(*parts: Performance) -> Performance:
+def join_performances(*parts: Performance) -> Performance:
     """One after the other; each begins where and in the heading in which the one before ended."""
     return reduce(_append, parts)
 

@@ -1,24 +1,109 @@
-"""BVH files of a quadruped: parsed, retargeted, and cut by the selection list."""
+"""Motion capture of an animal in BVH files: which node is which hip and toe, retargeting, and cutting.
+
+A small YAML file describes each skeleton.
+"""
 
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
+from typing import Annotated, Literal
 
-from keystride.motion.capture import Animal, Capture
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from keystride.keyframes.document import parse_model, read_model
 from keystride.motion.clip import Clip, make_clip
-from keystride.motion.importers.bvh import parse_bvh
+from keystride.motion.importers.bvh import Bvh, node_positions, parse_bvh
+from keystride.motion.importers.poses import FARTHEST, ImportProblem
 from keystride.motion.importers.selection import Selection, corrections_in, kept_parts, part_names
-from keystride.motion.importers.skeleton import Skeleton, capture_from_bvh
-from keystride.motion.retargeting.fitting import Take
-from keystride.motion.retargeting.retarget import frame_rate, length_scale, retarget, scaled_points
+from keystride.motion.retargeting.fitting import FittedClip
+from keystride.motion.retargeting.retarget import (
+    Animal,
+    Capture,
+    Proportions,
+    frame_rate,
+    length_scale,
+    retarget,
+    scaled_points,
+)
 from keystride.reading import read_text
-from keystride.robot.description import Robot
+from keystride.robot.description import Floats, Robot
+
+Four = tuple[str, str, str, str]
+_Metres = Annotated[float, Field(ge=-10, le=10)]
+_Point = tuple[_Metres, _Metres, _Metres]
+
+CYCLES = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}  # even permutations, so that left stays left
+UNIT_SPAN = (0.4, 2.5)  # of the expected size of the trunk: outside, the unit must be wrong
+
+
+class Standing(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    height: float = Field(ge=0.01, le=10)
+    pitch: float = Field(ge=-1.5, le=1.5)
+    toes: tuple[_Point, _Point, _Point, _Point]
+
+
+class Skeleton(BaseModel):
+    """Front left, front right, rear left, rear right, wherever four names are listed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str
+    unit: float = Field(ge=1e-6, le=1e3)
+    up: Literal["x", "y", "z"]
+    hips: Four
+    toes: Four
+    standing: Standing
+    licence: str = "unknown"
+
+
+def load_skeleton(path: Path | None = None) -> Skeleton:
+    """The built-in skeleton of the MANN dog, or the one on file."""
+    if path is not None:
+        return read_model(path, Skeleton)
+    built_in = resources.files("keystride.motion").joinpath("data/mann.yaml")
+    return parse_model(built_in.read_bytes(), Skeleton, built_in.name)
+
+
+def capture_from_bvh(name: str, bvh: Bvh, skeleton: Skeleton) -> Capture:
+    missing = sorted({*skeleton.hips, *skeleton.toes} - set(bvh.names))
+    if missing:
+        raise ImportProblem(f"another skeleton: no node {', '.join(missing)} (expected the {skeleton.name} skeleton)")
+    nodes = node_positions(bvh)[..., CYCLES[skeleton.up]] * skeleton.unit  # (T, N, 3) m
+    hips = nodes[:, [bvh.names.index(node) for node in skeleton.hips]]
+    toes = nodes[:, [bvh.names.index(node) for node in skeleton.toes]]
+    _require_size(hips, toes, skeleton)
+    standing = skeleton.standing
+    return Capture(
+        name=name,
+        fps=1.0 / bvh.frame_time,
+        hips=hips,
+        toes=toes,
+        proportions=Proportions(standing.height, standing.pitch, standing.toes),
+        bones=nodes,
+        parents=tuple(node.parent for node in bvh.nodes),
+    )
+
+
+def _require_size(hips: Floats, toes: Floats, skeleton: Skeleton) -> None:
+    """A trunk ten times too long means another unit, not another dog."""
+    farthest = np.abs(np.concatenate([hips, toes], axis=1)).max(axis=(1, 2))
+    if not farthest.max() < FARTHEST:
+        raise ImportProblem(
+            f"a hip or toe is {farthest.max():.3g} m from the origin in frame {farthest.argmax()}; "
+            f"allowed: at most {FARTHEST:g} m"
+        )
+    length = float(np.median(np.linalg.norm(hips[:, :2].mean(1) - hips[:, 2:].mean(1), axis=-1)))
+    expected = skeleton.standing.toes[0][0] - skeleton.standing.toes[2][0]
+    if not UNIT_SPAN[0] < length / expected < UNIT_SPAN[1]:
+        raise ImportProblem(f"wrong unit: the trunk is {length:.3g} m long, about {expected:.2g} m expected")
 
 
 def read_capture(path: Path, name: str, skeleton: Skeleton) -> Capture:
     return capture_from_bvh(name, parse_bvh(read_text(path)), skeleton)
 
 
-def read_animal(path: Path, name: str, robot: Robot, skeleton: Skeleton, selection: Selection) -> list[Take]:
+def read_animal(path: Path, name: str, robot: Robot, skeleton: Skeleton, selection: Selection) -> list[FittedClip]:
     if any(cut.clip == name and cut.frames is None for cut in selection.cuts):
         return []
     capture = read_capture(path, name, skeleton)
@@ -39,10 +124,10 @@ def read_animal(path: Path, name: str, robot: Robot, skeleton: Skeleton, selecti
     ]
 
 
-def _part(take: Take, name: str, span: tuple[int, int], robot: Robot, metadata: dict[str, object]) -> Take:
+def _part(take: FittedClip, name: str, span: tuple[int, int], robot: Robot, metadata: dict[str, object]) -> FittedClip:
     first, last = span
     clip = replace(sliced(take.clip, name, first, last, robot), metadata=metadata)
-    return Take(clip, take.residual[first:last], take.clamped[first:last])
+    return FittedClip(clip, take.residual[first:last], take.clamped[first:last])
 
 
 def sliced(clip: Clip, name: str, first: int, last: int, robot: Robot) -> Clip:

@@ -6,7 +6,7 @@ from math import isfinite
 
 import numpy as np
 
-from keystride.motion.importers.problem import ImportProblem, require_finite, require_frames, require_rate
+from keystride.motion.importers.poses import ImportProblem, require_finite, require_frames, require_rate
 from keystride.reading import one_line
 from keystride.robot.description import Floats
 

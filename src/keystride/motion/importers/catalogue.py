@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from keystride.motion.importers.animal import Skeleton
     from keystride.motion.importers.selection import Selection
-    from keystride.motion.importers.skeleton import Skeleton
-    from keystride.motion.retargeting.fitting import Take
+    from keystride.motion.retargeting.fitting import FittedClip
     from keystride.robot.description import Robot
+
+JSON = (".txt", ".txt.gz", ".json", ".json.gz")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Importer:
     """One line of help."""
     suffixes: tuple[str, ...]
     licence: Callable[[ImportOptions], str]
-    read: "Callable[[Path, str, Robot, ImportOptions], list[Take]]"
+    read: "Callable[[Path, str, Robot, ImportOptions], list[FittedClip]]"
     """Path, name of the clip, robot and options to takes; raises ImportProblem for a file that cannot be used."""
     held_out: bool = False
     """Whether all clips are kept out of training, for evaluation on motions never seen."""
@@ -50,46 +52,43 @@ class Importer:
     """Whether the selection list applies: frames to leave out, clips to hold out."""
 
 
-def _mann(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[Take]":
-    from keystride.motion.importers.animal import read_animal
+def _mann(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
+    from keystride.motion.importers.animal import load_skeleton, read_animal
     from keystride.motion.importers.selection import load_selection
-    from keystride.motion.importers.skeleton import load_skeleton
 
     skeleton, selection = options.skeleton or load_skeleton(), options.selection or load_selection()
     return read_animal(path, name, robot, skeleton=skeleton, selection=selection)
 
 
 def _mann_licence(options: ImportOptions) -> str:
-    from keystride.motion.importers.skeleton import load_skeleton
+    from keystride.motion.importers.animal import load_skeleton
 
     return (options.skeleton or load_skeleton()).licence or "unknown"
 
 
-def _lifelike(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[Take]":
-    from keystride.motion.importers.lifelike import read_lifelike
+def _lifelike(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
+    from keystride.motion.importers.relatives import read_lifelike
 
     return read_lifelike(path, name, robot)
 
 
-def _amp(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[Take]":
-    from keystride.motion.importers.amp import read_amp
+def _amp(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
+    from keystride.motion.importers.relatives import read_amp
 
     return read_amp(path, name, robot, order=options.order)
 
 
-def _csv(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[Take]":
-    from keystride.motion.importers.csv import read_csv
+def _csv(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
+    from keystride.motion.importers.joint_tables import read_csv
 
     return read_csv(path, name, robot, order=options.order, fps=options.fps)
 
 
-def _npz(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[Take]":
-    from keystride.motion.importers.npz import read_npz
+def _npz(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
+    from keystride.motion.importers.joint_tables import read_npz
 
     return read_npz(path, name, robot, order=options.order)
 
-
-JSON = (".txt", ".txt.gz", ".json", ".json.gz")
 
 IMPORTERS: dict[str, Importer] = {
     importer.name: importer

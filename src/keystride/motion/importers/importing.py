@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from keystride.errors import FileError
-from keystride.motion.clip import ARRAYS, Clip, mirror
+from keystride.motion.clip import ARRAYS, Clip, mirror_clip
 from keystride.motion.importers.catalogue import IMPORTERS, ImportOptions
-from keystride.motion.importers.problem import require_finite
-from keystride.motion.quality import Figures, Frames, figures, measure
-from keystride.motion.retargeting.fitting import Take
+from keystride.motion.importers.poses import require_finite
+from keystride.motion.quality import Figures, FrameMeasures, figures, measure_clip
+from keystride.motion.retargeting.fitting import FittedClip
 from keystride.motion.tagging import tag_metadata
 from keystride.reading import one_line
 from keystride.robot.description import Floats, Robot
@@ -23,13 +23,13 @@ INTERNAL = "internal error"  # in a reason: not the file's fault
 @dataclass(frozen=True)
 class Imported:
     clip: Clip
-    frames: Frames
+    frames: FrameMeasures
     figures: Figures
     residual: Floats  # m, of all feet in frames that were not clamped
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedFile:
     file: str
     reason: str
 
@@ -43,18 +43,18 @@ def find_files(kind: str, place: Path) -> list[Path]:
 
 def import_files(
     kind: str, files: Sequence[Path], robot: Robot, options: ImportOptions
-) -> Iterator[list[Imported] | Refused]:
+) -> Iterator[list[Imported] | RefusedFile]:
     """Yield for each file, in order, its clips or why there are none. No file keeps the others from being imported."""
     for path in files:
         try:
             takes = IMPORTERS[kind].read(path, clip_name(path), robot, options)
             yield [one for take in takes for one in _finished(take, path, kind, robot, options)]
         except FileError as problem:
-            yield Refused(path.name, str(problem))
+            yield RefusedFile(path.name, str(problem))
         except OSError as problem:
-            yield Refused(path.name, f"cannot be read: {problem.strerror or problem}")
+            yield RefusedFile(path.name, f"cannot be read: {problem.strerror or problem}")
         except Exception as fault:  # a fault of ours must not lose the other files
-            yield Refused(path.name, f"{INTERNAL}: {type(fault).__name__}: {one_line(fault)}")
+            yield RefusedFile(path.name, f"{INTERNAL}: {type(fault).__name__}: {one_line(fault)}")
 
 
 def clip_name(path: Path) -> str:
@@ -62,17 +62,17 @@ def clip_name(path: Path) -> str:
     return name.rpartition(".")[0] or name
 
 
-def _finished(take: Take, path: Path, kind: str, robot: Robot, options: ImportOptions) -> list[Imported]:
+def _finished(take: FittedClip, path: Path, kind: str, robot: Robot, options: ImportOptions) -> list[Imported]:
     for what in ARRAYS:
         require_finite(getattr(take.clip, what), what)
     clip = replace(take.clip, metadata=_metadata(take.clip, path, kind, robot, options))
-    clips = [clip, mirror(clip, robot)] if options.mirrored else [clip]
+    clips = [clip, mirror_clip(clip, robot)] if options.mirrored else [clip]
     rows = take.residual[~take.clamped[: len(take.residual)]].reshape(-1)
     return [_measured(one, rows, robot) for one in clips]
 
 
 def _measured(clip: Clip, residual: Floats, robot: Robot) -> Imported:
-    frames = measure(clip, robot)
+    frames = measure_clip(clip, robot)
     return Imported(clip, frames, figures(frames), residual)
 
 

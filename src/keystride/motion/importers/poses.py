@@ -1,25 +1,52 @@
-"""Poses of a robot as files hold them, before they become a clip."""
+"""Poses of a robot as files hold them, and the checks that every importer makes before they become a clip."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from keystride import geometry
+from keystride.errors import FileError
 from keystride.motion.clip import FPS, continuous, make_clip
-from keystride.motion.importers.problem import ImportProblem, require_finite, require_frames, require_rate
-from keystride.motion.retargeting.fitting import Take
+from keystride.motion.retargeting.fitting import FittedClip
 from keystride.motion.signals import resample
 from keystride.reading import one_line
 from keystride.robot.description import Floats, Robot
 
+MAX_FRAMES = 100_000  # of a file and of the clip made from it: half an hour
+FRAME_RATES = (1.0, 1000.0)  # per second
 HEIGHTS = (0.03, 2.0)  # m: a base whose median height is outside is in another unit
 FARTHEST = 10_000.0  # m from the origin
 LARGEST_ANGLE = 2 * np.pi  # rad: beyond, angles must be degrees
 LEGS = ("FL", "FR", "RL", "RR")
 
 
+class ImportProblem(FileError):
+    """One clear line about one file: truncated, of another skeleton, not finite, of the wrong unit."""
+
+
+def require_finite(values: Floats, what: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=-1))
+    if len(bad):
+        raise ImportProblem(f"non-finite {what} in {len(bad)} frames, the first is frame {bad[0]}")
+
+
+def require_frames(count: int, least: int = 2) -> None:
+    if count < least:
+        raise ImportProblem(f"truncated: {count} frames, at least {least} are needed")
+    if count > MAX_FRAMES:
+        raise ImportProblem(f"{count} frames; allowed: at most {MAX_FRAMES}")
+
+
+def require_rate(fps: float, frames: int, clip_fps: float = 50.0) -> None:
+    """The rate has to be plausible, and the clip made from the frames not too long."""
+    low, high = FRAME_RATES
+    if not low <= fps <= high:  # NaN is not
+        raise ImportProblem(f"the frame rate is {fps:g} per second; allowed: {low:g} to {high:g}")
+    require_frames(int(frames / fps * clip_fps), least=0)
+
+
 @dataclass(frozen=True)
-class Poses:
+class PoseTable:
     name: str
     fps: float
     position: Floats  # (T, 3) world, m
@@ -30,7 +57,7 @@ class Poses:
         return len(self.position)
 
 
-def checked(poses: Poses) -> Poses:
+def checked(poses: PoseTable) -> PoseTable:
     """The same poses, or a problem that says what is wrong with them."""
     require_frames(len(poses))
     for what, columns in (("position", 3), ("orientation", 4), ("joints", 12)):
@@ -58,7 +85,7 @@ def checked(poses: Poses) -> Poses:
     return poses
 
 
-def at_clip_rate(poses: Poses) -> Poses:
+def at_clip_rate(poses: PoseTable) -> PoseTable:
     """The same motion at 50 frames/s."""
     if abs(poses.fps - FPS) < 1e-6:
         return poses
@@ -66,14 +93,14 @@ def at_clip_rate(poses: Poses) -> Poses:
     at = np.arange(int(np.floor(times[-1] * FPS + 1e-6)) + 1) / FPS
     orientation = resample(continuous(geometry.normalize(poses.orientation)), times, at)
     position, joints = resample(poses.position, times, at), resample(poses.joints, times, at)
-    return Poses(poses.name, FPS, position, geometry.normalize(orientation), joints)
+    return PoseTable(poses.name, FPS, position, geometry.normalize(orientation), joints)
 
 
-def take_as_is(poses: Poses, robot: Robot) -> Take:
+def take_as_is(poses: PoseTable, robot: Robot) -> FittedClip:
     """A motion of this very robot: nothing to retarget."""
     poses = at_clip_rate(checked(poses))
     clip = make_clip(poses.name, robot, poses.position, poses.orientation, poses.joints)
-    return Take(clip, np.zeros((0, 4)), np.zeros(len(clip), dtype=bool))
+    return FittedClip(clip, np.zeros((0, 4)), np.zeros(len(clip), dtype=bool))
 
 
 def in_leg_order(columns: Floats, order: tuple[str, ...], width: int = 3) -> Floats:

@@ -1,20 +1,44 @@
-"""Other four-legged robots of the same build: their feet are taken over, and our legs are solved for them."""
+"""Motions of other quadruped robots, as JSON: their feet are copied, and our robot's legs are solved for them.
+
+Two formats: the 61-column files of adversarial motion priors on the Unitree A1, and the clips of Tencent's MAX robot
+(Han et al. 2024), rows of base position, quaternion x y z w and joints.
+"""
 
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.importers.poses import Poses, at_clip_rate, checked
-from keystride.motion.retargeting.fitting import FitSettings, Take, fit
+from keystride.motion.importers.poses import (
+    LEGS,
+    ImportProblem,
+    PoseTable,
+    at_clip_rate,
+    checked,
+    from_xyzw,
+    in_leg_order,
+    parse_leg_order,
+    require_finite,
+    require_frames,
+    require_rate,
+)
+from keystride.motion.retargeting.fitting import FitSettings, FittedClip, fit
 from keystride.motion.retargeting.planting import detect_planted
 from keystride.motion.retargeting.trunk import Trunk, half_length, trunk_length
-from keystride.motion.signals import smooth
+from keystride.motion.signals import gaussian_smooth
+from keystride.reading import JSON_BYTES, one_line, parse_json, read_text
 from keystride.robot.description import Floats, Leg, Robot
 from keystride.robot.kinematics import feet_from_joints
 
 SMOOTHING = 0.012  # s, Gaussian: light, these motions have been smoothed before
+AMP_COLUMNS = 61
+TOE_ERROR = 0.02  # m, median: more means that joints and toes belong to different legs, or to another robot
+MAX_COLUMNS = 19
+TRIM = 3  # frames: the first ones of jump and play clips may step by 5 cm
+SIGNS = np.tile([1.0, -1.0, -1.0], 4)  # thigh and calf turn the other way round
 
 
 def _relative(name: str, *, hip: tuple[float, float], side: float, upper: float, lower: float, radius: float) -> Robot:
@@ -51,7 +75,9 @@ A1 = _relative("unitree_a1", hip=(0.183, 0.047), side=0.08505, upper=0.2, lower=
 MAX = _relative("tencent_max", hip=(0.195, 0.06), side=0.09, upper=0.2115, lower=0.24, radius=0.025)
 
 
-def take_from_relative(poses: Poses, source: Robot, robot: Robot, settings: FitSettings | None = None) -> Take:
+def take_from_relative(
+    poses: PoseTable, source: Robot, robot: Robot, settings: FitSettings | None = None
+) -> FittedClip:
     """The same base and the same soles on the ground, with our own robot's legs."""
     settings = settings or FitSettings()
     poses = at_clip_rate(_smoothed(checked(poses)))
@@ -70,14 +96,88 @@ def ground_level(soles: Floats) -> float:
     return float(np.median(soles[..., 2].min(axis=1)))
 
 
-def _smoothed(poses: Poses) -> Poses:
+def _smoothed(poses: PoseTable) -> PoseTable:
     sigma = SMOOTHING * poses.fps
-    return replace(poses, position=smooth(poses.position, sigma), joints=smooth(poses.joints, sigma))
+    return replace(poses, position=gaussian_smooth(poses.position, sigma), joints=gaussian_smooth(poses.joints, sigma))
 
 
-def _trunk(poses: Poses, robot: Robot) -> Trunk:
+def _trunk(poses: PoseTable, robot: Robot) -> Trunk:
     roll, pitch, yaw = np.moveaxis(geometry.roll_pitch_yaw(poses.orientation), -1, 0)
     rise = -0.5 * trunk_length(robot) * np.sin(pitch)  # nose up is a negative pitch
     front, rear = poses.position[:, 2] + rise, poses.position[:, 2] - rise
     half = half_length(front, rear, robot)
     return Trunk(poses.position[:, :2], front, rear, np.unwrap(yaw), roll, np.zeros(len(poses)), half)
+
+
+def read_motion(path: Path) -> dict[str, Any]:
+    """Return a JSON object with a list of frames and a frame duration that is a plausible number."""
+    content = parse_json(read_text(path, JSON_BYTES), finite=False)
+    if not isinstance(content, dict) or not {"Frames", "FrameDuration"} <= set(content):
+        raise ImportProblem("not a motion: no Frames and FrameDuration in it")
+    duration, frames = content["FrameDuration"], content["Frames"]
+    if isinstance(duration, bool) or not isinstance(duration, float | int) or not 0 < duration < 1e9:
+        raise ImportProblem(f"the frame duration is {one_line(repr(duration), 40)}; allowed: seconds, a number above 0")
+    if not isinstance(frames, list):
+        raise ImportProblem("Frames is not a list of rows of numbers")
+    require_frames(len(frames))
+    require_rate(1.0 / duration, len(frames))
+    return content
+
+
+def frame_table(content: dict[str, Any], columns: int) -> Floats:
+    """The frames as (T, columns)."""
+    rows = content["Frames"]
+    for number, row in enumerate(rows):
+        if not isinstance(row, list):
+            raise ImportProblem(f"frame {number} is not a list of {columns} numbers")
+        if len(row) != columns:
+            raise ImportProblem(f"another layout: {len(row)} values in frame {number}, {columns} expected")
+        if not all(type(value) in (float, int) for value in row):
+            raise ImportProblem(f"a value in frame {number} is not a number")
+    try:
+        table = np.array(rows, dtype=np.float64)
+    except OverflowError as error:
+        raise ImportProblem("an integer in the frames is too large") from error
+    require_finite(table, "values")
+    return table
+
+
+def read_amp(
+    path: Path, name: str, robot: Robot, order: tuple[str, ...] = LEGS, source: Robot = A1
+) -> list[FittedClip]:
+    """Velocities are computed anew: some files hold a spike where a quaternion changes its sign."""
+    content = read_motion(path)
+    table = frame_table(content, AMP_COLUMNS)
+    require_toes(table, order, source)
+    joints = in_leg_order(table[:, 7:19], order)
+    poses = PoseTable(name, 1.0 / float(content["FrameDuration"]), table[:, :3], from_xyzw(table[:, 3:7]), joints)
+    return [take_from_relative(poses, source, robot)]
+
+
+def require_toes(table: Floats, order: tuple[str, ...], source: Robot) -> None:
+    """The toe columns have to be where forward kinematics puts the feet."""
+    error = toe_error(table, order, source)
+    if error < TOE_ERROR:
+        return
+    best = min(permutations(LEGS), key=lambda other: toe_error(table, other, source))
+    least = toe_error(table, best, source)
+    advice = f"; joint order {' '.join(best)} fits to {least:.3f} m" if least < TOE_ERROR else ""
+    raise ImportProblem(
+        f"the toe columns are {error:.3f} m from forward kinematics with joint order {' '.join(order)}{advice}"
+    )
+
+
+def toe_error(table: Floats, order: tuple[str, ...], source: Robot) -> float:
+    """Median distance between the toe columns and the feet of the joint columns, m."""
+    feet = feet_from_joints(source, in_leg_order(table[:, 7:19], order))
+    toes = in_leg_order(table[:, 19:31], order).reshape(-1, 4, 3)
+    return float(np.median(np.linalg.norm(feet - toes, axis=-1)))
+
+
+def read_lifelike(path: Path, name: str, robot: Robot) -> list[FittedClip]:
+    content = read_motion(path)
+    table = frame_table(content, MAX_COLUMNS)[TRIM:]
+    order = parse_leg_order(content.get("LegOrder", ["FR", "FL", "HR", "HL"]))
+    joints = in_leg_order(table[:, 7:], order) * SIGNS
+    poses = PoseTable(name, 1.0 / float(content["FrameDuration"]), table[:, :3], from_xyzw(table[:, 3:7]), joints)
+    return [take_from_relative(poses, MAX, robot)]

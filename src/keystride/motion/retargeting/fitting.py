@@ -1,18 +1,18 @@
-"""A trunk and four feet made into joint angles: feet planted, trunk moved as little as legs and ground ask for."""
+"""Turn a trunk and four feet into joint angles that the motors can follow.
+
+Planted feet stay where they are; the trunk moves only as much as the legs' reach and the ground require.
+"""
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.clip import Clip, make_clip
-from keystride.motion.contacts import Flags
+from keystride.motion.clip import Clip, difference, make_clip
 from keystride.motion.retargeting.body import knee_clearance, knee_radius, trunk_clearance, trunk_points
-from keystride.motion.retargeting.motors import within_motor_speed
 from keystride.motion.retargeting.planting import PlantingSettings, plant
-from keystride.motion.retargeting.rearing import over_rear_feet, rearing
-from keystride.motion.retargeting.trunk import Trunk, base_pose
-from keystride.motion.signals import smooth, soft_min
+from keystride.motion.retargeting.trunk import Trunk, base_pose, over_rear_feet, rearing
+from keystride.motion.signals import Flags, gaussian_smooth, soft_min
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 
@@ -20,6 +20,8 @@ EASE = 4  # frames over which a correction of the trunk comes and goes
 ROUNDS = 4  # of corrections; each leaves a small part of what it found
 KNEELING_HIP = 0.22  # m: an animal that rears with its hips below sits up on its haunches, and the robot on its knees
 CLAMPED = 0.01  # m: a frame counts as clamped from this correction on
+SMOOTHING_ROUNDS = 12
+SPEED_MARGIN = 0.97  # of the motor's speed
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class FitSettings:
 
 
 @dataclass(frozen=True)
-class Take:
+class FittedClip:
     """A clip, and how far it is from what was asked for."""
 
     clip: Clip
@@ -38,7 +40,7 @@ class Take:
     clamped: Flags  # (T,) frames in which reach, limits or ground moved trunk or feet
 
 
-def fit(trunk: Trunk, wanted: Floats, planted: Flags, *, name: str, robot: Robot, settings: FitSettings) -> Take:
+def fit(trunk: Trunk, wanted: Floats, planted: Flags, *, name: str, robot: Robot, settings: FitSettings) -> FittedClip:
     """Wanted feet (T, 4, 3) are soles: their height is measured from the ground."""
     robot = _with_margin(robot, settings.margin)
     centre = np.array([0.0, 0.0, robot.foot_radius])
@@ -51,7 +53,7 @@ def fit(trunk: Trunk, wanted: Floats, planted: Flags, *, name: str, robot: Robot
     position, orientation, reached = _above_ground(*base_pose(fitted, robot), joints, robot)
     residual = np.linalg.norm(reached - wanted - centre, axis=-1)
     clamped = _moved(trunk, fitted, robot) | (np.linalg.norm(pulled - wanted, axis=-1) > CLAMPED).any(axis=-1)
-    return Take(make_clip(name, robot, position, orientation, joints), residual, clamped)
+    return FittedClip(make_clip(name, robot, position, orientation, joints), residual, clamped)
 
 
 def _above_ground(position: Floats, orientation: Floats, joints: Floats, robot: Robot) -> tuple[Floats, Floats, Floats]:
@@ -109,7 +111,9 @@ def _turned(yaw: Floats, points: Floats) -> Floats:
 def _fit_trunk(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings: FitSettings) -> Trunk:
     """Lower an end whose planted feet are out of reach, then raise an end whose knees or belly are in the ground."""
     trunk = _within_reach(trunk, feet, stands, robot, settings)
-    upright = smooth(rearing(feet, robot).astype(np.float64), 2.0 * EASE)  # (T,) then the front rises with the rear
+    upright = gaussian_smooth(
+        rearing(feet, robot).astype(np.float64), 2.0 * EASE
+    )  # (T,) then the front rises with the rear
     kneels = upright * np.clip((KNEELING_HIP - trunk.rear) / 0.05, 0.0, 1.0)  # (T,)
     for _ in range(ROUNDS):
         front, rear = _ground_deficit(trunk, feet, robot)
@@ -118,7 +122,7 @@ def _fit_trunk(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings
     for _ in range(ROUNDS):
         position, orientation = base_pose(trunk, robot)
         clearance = knee_clearance(robot, position, orientation, _solve(trunk, feet, robot))[:, 2:].min(axis=1)
-        drop = smooth(kneels * clearance, EASE)
+        drop = gaussian_smooth(kneels * clearance, EASE)
         trunk = trunk.lifted(-drop, -drop)
     return trunk
 
@@ -134,7 +138,7 @@ def _eased(need: Floats) -> Floats:
     """At least what is needed at every frame, coming and going smoothly."""
     padded = np.pad(need, EASE, mode="edge")
     widest = np.lib.stride_tricks.sliding_window_view(padded, 2 * EASE + 1).max(axis=-1)
-    return smooth(widest, EASE / 3)
+    return gaussian_smooth(widest, EASE / 3)
 
 
 def _reach_excess(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings: FitSettings) -> Floats:
@@ -158,3 +162,25 @@ def _ground_deficit(trunk: Trunk, feet: Floats, robot: Robot) -> tuple[Floats, F
     front = np.maximum(legs[:, :2].max(axis=1), body[:, ahead].max(axis=1))
     rear = np.maximum(legs[:, 2:].max(axis=1), body[:, ~ahead].max(axis=1))
     return np.maximum(front, 0.0), np.maximum(rear, 0.0)
+
+
+def within_motor_speed(joints: Floats, robot: Robot) -> Floats:
+    """Smooth each leg around the frames where a joint would have to outrun its motor; (T, 12) rad.
+
+    Every round widens the smoothing, so that a lone spike is touched lightly and a long one as much as it needs.
+    """
+    joints = joints.copy()
+    for rounds in range(SMOOTHING_ROUNDS):
+        beyond = np.abs(difference(joints)) > SPEED_MARGIN * robot.speed_limit  # (T, 12)
+        fast: Flags = np.any(beyond.reshape(-1, 4, 3), axis=-1)  # (T, 4) a leg is smoothed as a whole
+        if not fast.any():
+            break
+        sigma = 1.0 + 0.5 * rounds
+        share = np.repeat(_around(fast, sigma), 3, axis=1)
+        joints = joints * (1 - share) + gaussian_smooth(joints, sigma) * share
+    return joints
+
+
+def _around(flags: Flags, sigma: float) -> Floats:
+    """One at the flags and beside them, falling smoothly to nothing."""
+    return np.clip(gaussian_smooth(flags.astype(np.float64), 1.5 * sigma) * (4 * sigma), 0.0, 1.0)

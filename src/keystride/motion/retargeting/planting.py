@@ -1,13 +1,20 @@
-"""Feet that stand still while the animal's do."""
+"""Feet that stand still while the animal's do, and flights that fall at the rate of gravity.
+
+A dog bends its back in a jump, so the middle of its trunk does not fall as its centre of mass does. A rigid trunk must.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from keystride.motion.clip import difference
-from keystride.motion.contacts import Flags
-from keystride.motion.signals import runs, smooth, smoothstep, without_short
+from keystride.motion.clip import FPS, difference
+from keystride.motion.signals import Flags, gaussian_smooth, smoothstep, stretches, without_short
 from keystride.robot.description import Floats
+
+GRAVITY = 9.81  # m/s^2
+CLEAR = 0.02  # m under every foot
+LIKELY = (0.5, 1.6)  # of gravity, how the middle of an animal's trunk falls
+LEAST_FRAMES = 8  # shorter flights are part of a gallop, and too short to tell
 
 
 @dataclass(frozen=True)
@@ -24,7 +31,7 @@ class PlantingSettings:
 def detect_planted(toes: Floats, trunk: Floats, rest: Floats, settings: PlantingSettings) -> Flags:
     """(T, 4) low and slow. Toes (T, 4, 3), the trunk's middle (T, 3), rest (4,) the height of a standing toe; m."""
     speed = np.linalg.norm(difference(toes), axis=-1)  # (T, 4)
-    pace = np.linalg.norm(smooth(difference(trunk), 5.0)[:, :2], axis=-1)
+    pace = np.linalg.norm(gaussian_smooth(difference(trunk), 5.0)[:, :2], axis=-1)
     slow = speed < settings.speed + settings.speed_share * pace[:, None]
     flags = (toes[..., 2] - rest < settings.height) & slow
     return np.stack([without_short(flags[:, leg], settings.least_frames) for leg in range(4)], axis=1)
@@ -43,13 +50,13 @@ def plant(target: Floats, planted: Flags, settings: PlantingSettings) -> tuple[F
 
 
 def _plant_leg(target: Floats, planted: Flags, settings: PlantingSettings, turn: int) -> tuple[Floats, Flags]:
-    stretches = [part for run in runs(planted) for part in _split(target, run, settings, turn)]
-    if not stretches:
+    contacts = [part for run in stretches(planted) for part in _split(target, run, settings, turn)]
+    if not contacts:
         return np.column_stack([target[:, :2], np.maximum(target[:, 2], 0.0)]), planted
-    locks = np.array([_lock(target[first:last]) for first, last in stretches])  # (S, 3)
-    moved = target + _correction(target, stretches, locks)
+    locks = np.array([_lock(target[first:last]) for first, last in contacts])  # (S, 3)
+    moved = target + _correction(target, contacts, locks)
     stands = np.zeros(len(target), dtype=bool)
-    for (first, last), lock in zip(stretches, locks, strict=True):
+    for (first, last), lock in zip(contacts, locks, strict=True):
         moved[first:last] = lock
         stands[first:last] = True
     moved[:, 2] = np.maximum(moved[:, 2], 0.0)
@@ -89,12 +96,12 @@ def _with_gaps(parts: list[tuple[int, int]], frames: int, turn: int) -> list[tup
     return shrunk
 
 
-def _correction(target: Floats, stretches: list[tuple[int, int]], locks: Floats) -> Floats:
+def _correction(target: Floats, contacts: list[tuple[int, int]], locks: Floats) -> Floats:
     """What has to be added to the target; in swing it eases from one footfall's correction to the next one's."""
     times = np.arange(len(target))
     knots = [
         (edge, lock - target[edge])
-        for (first, last), lock in zip(stretches, locks, strict=True)
+        for (first, last), lock in zip(contacts, locks, strict=True)
         for edge in (first, last - 1)
     ]
     at = np.array([knot[0] for knot in knots])
@@ -107,6 +114,24 @@ def _correction(target: Floats, stretches: list[tuple[int, int]], locks: Floats)
 
 def _lift_extra_steps(feet: Floats, stepping: Flags, settings: PlantingSettings) -> None:
     """A step that the animal did not take still has to leave the ground."""
-    for first, last in runs(stepping):
+    for first, last in stretches(stepping):
         phase = (np.arange(first, last) - first + 1) / (last - first + 1)
         feet[first:last, 2] = np.maximum(feet[first:last, 2], settings.step_height * np.sin(np.pi * phase))
+
+
+def flights(soles: Floats) -> list[tuple[int, int]]:
+    """Stretches in which no foot (T, 4, 3), height from the ground, can carry the robot."""
+    free: Flags = np.all(soles[..., 2] > CLEAR, axis=-1)
+    return [(first, last) for first, last in stretches(without_short(free, 1, gap=2)) if last - first >= LEAST_FRAMES]
+
+
+def free_fall(height: Floats, soles: Floats) -> Floats:
+    """(T,) m to add to the trunk's height (T,) and to its feet's, so that it falls freely in every flight."""
+    extra = np.zeros_like(height)
+    for first, last in flights(soles):
+        time = np.arange(last - first) / FPS
+        falling = -2 * np.polyfit(time, height[first:last], 2)[0]
+        if not LIKELY[0] < falling / GRAVITY < LIKELY[1]:
+            continue  # it stands on something that we do not know of
+        extra[first:last] = 0.5 * (GRAVITY - falling) * time * (time[-1] - time)
+    return extra

@@ -1,8 +1,8 @@
-"""From an animal's keypoints to the robot's joints.
+"""Retarget an animal's keypoints to the robot's joints.
 
-Lengths shrink by one scale, and time by its square root: then gravity stays what it is, flights remain ballistic, and
-speeds follow the Froude number. The trunk takes the animal's place, heading and pitch; the feet take its toes', moved
-outwards by what the robot is wider and longer; `fitting` does the rest.
+Lengths shrink by one scale, and time by its square root: gravity then stays the same, flights remain ballistic, and
+speeds follow the Froude number. The trunk takes the animal's place, heading and pitch. The feet take the place of its
+toes, moved outwards because the robot is wider and longer; `fitting` does the rest.
 """
 
 from dataclasses import dataclass, field
@@ -10,15 +10,46 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.capture import Capture
 from keystride.motion.clip import FPS
-from keystride.motion.retargeting.fitting import FitSettings, Take, fit
-from keystride.motion.retargeting.flights import free_fall
-from keystride.motion.retargeting.planting import detect_planted
+from keystride.motion.retargeting.fitting import FitSettings, FittedClip, fit
+from keystride.motion.retargeting.planting import detect_planted, free_fall
 from keystride.motion.retargeting.trunk import Trunk, half_length, heading_of, pitch_of, roll_of, trunk_length
-from keystride.motion.signals import resample, smooth, soft_max, soft_min
+from keystride.motion.signals import gaussian_smooth, resample, soft_max, soft_min
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
+
+
+@dataclass(frozen=True)
+class Proportions:
+    """The animal, standing squarely, seen in its own heading frame."""
+
+    height: float  # m, between ground and the middle of hips and shoulders
+    pitch: float  # rad, of the line from hips to shoulders (up is positive)
+    toes: tuple[tuple[float, float, float], ...]  # m, four toes: ahead and left of the middle, above ground
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Keypoints over time. World frame z up, metres; legs front left, front right, rear left, rear right."""
+
+    name: str
+    fps: float
+    hips: Floats  # (T, 4, 3) shoulders in front, hips behind
+    toes: Floats  # (T, 4, 3)
+    proportions: Proportions
+    bones: Floats = field(default_factory=lambda: np.zeros((0, 0, 3)))  # (T, N, 3) all nodes, for viewing
+    parents: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.toes)
+
+
+@dataclass(frozen=True)
+class Animal:
+    """What is drawn of the source of a clip, at the clip's frames and size."""
+
+    nodes: Floats  # (T, N, 3) m, world
+    parents: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -35,7 +66,7 @@ class RetargetSettings:
 DEFAULTS = RetargetSettings()
 
 
-def retarget(capture: Capture, robot: Robot, settings: RetargetSettings = DEFAULTS) -> Take:
+def retarget(capture: Capture, robot: Robot, settings: RetargetSettings = DEFAULTS) -> FittedClip:
     hips, toes = scaled_keypoints(capture, settings)  # (T, 4, 3) m at 50 frames/s, the size of the robot
     trunk = _trunk(hips, capture, robot, settings)
     standing = np.array(capture.proportions.toes) * length_scale(capture, settings)  # (4, 3)
@@ -66,7 +97,9 @@ def scaled_points(points: Floats, capture: Capture, settings: RetargetSettings =
 
 def scaled_keypoints(capture: Capture, settings: RetargetSettings) -> tuple[Floats, Floats]:
     sigma = settings.smoothing * FPS / frame_rate(capture, settings)  # frames of the capture
-    hips, toes = (scaled_points(smooth(points, sigma), capture, settings) for points in (capture.hips, capture.toes))
+    hips, toes = (
+        scaled_points(gaussian_smooth(points, sigma), capture, settings) for points in (capture.hips, capture.toes)
+    )
     return hips, toes
 
 
