@@ -12,10 +12,11 @@ import numpy as np
 
 from keystride.evaluation.recording import Recording, record
 from keystride.keyframes.goals import CONTROL_DT
+from keystride.keyframes.inbetween.planner import Plan
 from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import resolve
 from keystride.keyframes.script import Keyframe
-from keystride.policy.outside import outside_training
+from keystride.policy.outside import outside_training, planned
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
@@ -276,6 +277,13 @@ class Editor:
             for one in outside_training(script, controller.metadata, inbetween=self.player.inbetween):
                 found.setdefault(self.draft.keys[one.row], []).append(one.message)
         return found
+
+    def path_on_stage(self) -> Plan | None:
+        """The path over the waypoints of the policy, if there is a stage to look for along it."""
+        script, controller = self.draft.script(), self.player.controller
+        if script is None or script.stage is None or not isinstance(controller, Policy) or not self.player.inbetween:
+            return None
+        return planned(script, controller.metadata)
 
     def question(self, now: float) -> Question | None:
         """What a forecast is wanted of, if it was not asked before and edits have settled."""

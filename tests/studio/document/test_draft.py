@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.resolve import spots
-from keystride.keyframes.script import Keyframe, Script
+from keystride.keyframes.script import Keyframe, Script, Stage
 from keystride.keyframes.validate import validate_script
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import Draft, from_script
@@ -108,3 +108,18 @@ def test_the_unit_of_the_file_is_kept():
     draft = drafts.add(from_script(script), Keyframe(time=2.0, yaw=1.0))
     assert draft.angles == "radians"
     assert Draft().angles == "degrees"
+
+
+def test_every_edit_leaves_the_stage_and_the_version_as_they_were():
+    stage = Stage(audience=((2.0, -1.0), (2.0, 1.0)))
+    script = Script(stage=stage, keyframes=(Keyframe(time=1.0, yaw=0.0), Keyframe(time=2.0, position=(1.0, 0.0))))
+    draft = from_script(script)
+    edited = [
+        drafts.add(draft, Keyframe(time=3.0, yaw=5.0)),
+        drafts.remove(draft, [1]),
+        drafts.remove(draft, [1, 2]),
+        drafts.change(draft, 1, yaw=9.0),
+        drafts.retime(draft, 2, 0.5),
+    ]
+    assert [(each.version, each.stage) for each in edited] == [(2, stage)] * 5
+    assert draft.script() == script

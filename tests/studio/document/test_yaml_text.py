@@ -69,3 +69,13 @@ def test_every_style_is_saved_right(text: str):
     draft = from_script(parse_script(text))
     changed = drafts.add(drafts.change(draft, 1, yaw=3.0), Keyframe(time=2.0, yaw=5.0))
     assert parse_script(merge(text, draft.keys, changed)) == changed.script()
+
+
+@pytest.mark.parametrize("below", [False, True])
+def test_a_stage_with_its_comments_stays_as_it_is_written(below: bool):
+    stage = "stage:  # the small hall\n  floor: [[-1, -1], [3, -1], [3, 1]]  # m\n  audience: [[3, -1], [3, 1]]\n"
+    keyframes = "keyframes:\n  - time: 1.0\n    yaw: 5\n"
+    text = "version: 2\n" + (keyframes + stage if below else stage + keyframes)
+    draft = from_script(parse_script(text))
+    assert merge(text, draft.keys, draft) == text
+    assert merge(text, draft.keys, drafts.change(draft, 1, yaw=7.0)) == text.replace("yaw: 5", "yaw: 7.0")

@@ -5,14 +5,14 @@ and retiming keyframes leaves the others in their places, also those that are re
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, sin
 from typing import Any
 
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Unit
+from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Stage, Unit
 from keystride.keyframes.validate import validate_script
 
 LAST_STEP = control_step(MAX_SECONDS)
@@ -33,6 +33,8 @@ class Draft:
     marks: tuple[Mark, ...] = ()
     angles: Unit = "degrees"
     next_key: int = 1
+    version: int = 1  # of the file
+    stage: Stage | None = None
 
     @property
     def keys(self) -> tuple[int, ...]:
@@ -53,25 +55,26 @@ class Draft:
         """None while there is no keyframe."""
         if not self.marks:
             return None
-        return Script(angles=self.angles, keyframes=tuple(mark.keyframe for mark in self.marks))
+        keyframes = tuple(mark.keyframe for mark in self.marks)
+        return Script(version=self.version, angles=self.angles, stage=self.stage, keyframes=keyframes)
 
 
 def from_script(script: Script) -> Draft:
     marks = tuple(Mark(key, keyframe) for key, keyframe in enumerate(script.keyframes, start=1))
-    return Draft(marks, script.angles, len(marks) + 1)
+    return Draft(marks, script.angles, len(marks) + 1, script.version, script.stage)
 
 
 def add(draft: Draft, keyframe: Keyframe) -> Draft:
     """Add a keyframe at the free control step nearest to its time; its key is the old draft's next_key."""
     time = _free_time(draft.marks, keyframe.time)
     marks = (*draft.marks, Mark(draft.next_key, keyframe.model_copy(update={"time": time})))
-    return keep_places(draft, _checked(marks, draft.angles, draft.next_key + 1))
+    return keep_places(draft, _checked(draft, marks, draft.next_key + 1))
 
 
 def remove(draft: Draft, keys: Collection[int]) -> Draft:
     """Remove keyframes. Those that were relative to a removed one stay where they are."""
     marks = [mark for mark in draft.marks if mark.key not in keys]
-    return keep_places(draft, _checked(marks, draft.angles, draft.next_key))
+    return keep_places(draft, _checked(draft, marks, draft.next_key))
 
 
 def ripple_remove(draft: Draft, keys: Collection[int]) -> Draft:
@@ -104,7 +107,7 @@ def set_times(draft: Draft, times: Mapping[int, float]) -> Draft:
     for key, time in sorted(times.items(), key=lambda entry: entry[1]):
         keyframe = draft.keyframe(key).model_copy(update={"time": _free_time(placed, time)})
         placed.append(Mark(key, keyframe))
-    return keep_places(draft, _checked(placed, draft.angles, draft.next_key))
+    return keep_places(draft, _checked(draft, placed, draft.next_key))
 
 
 def scale_times(draft: Draft, keys: Collection[int], pivot: float, factor: float) -> Draft:
@@ -133,7 +136,7 @@ def change(draft: Draft, key: int, **fields: Any) -> Draft:
     """Fields of one keyframe as they would stand in the file; ScriptError when that is not allowed."""
     draft.row(key)
     marks = [(mark.key, _fields(mark) | (fields if mark.key == key else {})) for mark in draft.marks]
-    return _validated(marks, draft.angles, draft.next_key, known=draft.marks)
+    return _validated(draft, marks, draft.next_key, known=draft.marks)
 
 
 def previous_spot(draft: Draft, key: int) -> Spot:
@@ -149,8 +152,8 @@ def seen_from(spot: Spot, x: float, y: float) -> tuple[float, float]:
     return c * x + s * y, -s * x + c * y
 
 
-def _checked(marks: Sequence[Mark], angles: Unit, next_key: int) -> Draft:
-    return _validated([(mark.key, _fields(mark)) for mark in marks], angles, next_key, known=marks)
+def _checked(draft: Draft, marks: Sequence[Mark], next_key: int) -> Draft:
+    return _validated(draft, [(mark.key, _fields(mark)) for mark in marks], next_key, known=marks)
 
 
 def _fields(mark: Mark) -> dict[str, Any]:
@@ -158,16 +161,18 @@ def _fields(mark: Mark) -> dict[str, Any]:
 
 
 def _validated(
-    marks: Sequence[tuple[int, dict[str, Any]]], angles: Unit, next_key: int, known: Sequence[Mark]
+    draft: Draft, marks: Sequence[tuple[int, dict[str, Any]]], next_key: int, known: Sequence[Mark]
 ) -> Draft:
-    """Marks that did not change stay the same objects: drafts of one history share them."""
+    """The draft with other marks. Those that did not change stay the same objects: drafts of one history share them."""
     if not marks:
-        return Draft((), angles, next_key)
+        return replace(draft, marks=(), next_key=next_key)
     marks = sorted(marks, key=lambda mark: mark[1]["time"])
-    script = validate_script({"version": 1, "angles": angles, "keyframes": [fields for _, fields in marks]})
+    header = {"version": draft.version, "angles": draft.angles, "stage": draft.stage}
+    script = validate_script({**header, "keyframes": [fields for _, fields in marks]})
     old = {mark.key: mark for mark in known}
     new = (Mark(key, keyframe) for (key, _), keyframe in zip(marks, script.keyframes, strict=True))
-    return Draft(tuple(old[mark.key] if mark == old.get(mark.key) else mark for mark in new), angles, next_key)
+    shared = tuple(old[mark.key] if mark == old.get(mark.key) else mark for mark in new)
+    return replace(draft, marks=shared, next_key=next_key)
 
 
 def _free_time(others: Sequence[Mark], time: float) -> float:

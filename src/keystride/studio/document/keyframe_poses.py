@@ -7,6 +7,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.inbetween.planner import Plan
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import POSTURES
 from keystride.keyframes.resolve import Spot, spots
@@ -40,11 +41,11 @@ def ghosts(draft: Draft) -> dict[int, Ghost]:
     return dict(zip(draft.keys, poses(script), strict=True)) if script else {}
 
 
-def ghost_warnings(draft: Draft) -> dict[int, list[str]]:
-    """What a Go2 can hardly do, by the keys of the marks; those without doubts are left out."""
+def ghost_warnings(draft: Draft, plan: Plan | None = None) -> dict[int, list[str]]:
+    """What a Go2 can hardly do, and where it leaves the stage, by the keys of the marks; those without are left out."""
     found: dict[int, list[str]] = {}
     script = draft.script()
-    for warning in warnings(script) if script else ():
+    for warning in warnings(script, plan=plan) if script else ():
         found.setdefault(draft.keys[warning.row], []).append(warning.message)
     return found
 
