@@ -10,11 +10,13 @@ import os
 import stat
 import zipfile
 import zlib
+from collections.abc import Iterable
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 from safetensors.numpy import load_file
@@ -27,6 +29,8 @@ JSON_BYTES = 16 * MIB
 ARRAY_BYTES = 64 * MIB  # of all arrays of an archive, unpacked: an hour of a clip
 ARRAYS = 64  # in an archive
 WEIGHT_BYTES = 1024 * MIB
+YAML_BYTES = MIB
+YAML_DEPTH = 32
 GZIP = b"\x1f\x8b"
 
 
@@ -103,6 +107,38 @@ def read_json(path: Path, limit: int = JSON_BYTES) -> Any:
         return parse_json(read_text(path, limit))
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
+
+
+def read_yaml(path: Path, limit: int = YAML_BYTES, depth: int = YAML_DEPTH) -> Any:
+    """Read a YAML file of plain values, without aliases, nested at most `depth` deep; errors name file and line."""
+    loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+    try:
+        text = read_text(path, limit)
+        _check_events(yaml.parse(text, Loader=loader), depth)
+        return yaml.load(text, Loader=loader)  # noqa: S506 (both are safe)
+    except FileError as error:
+        raise FileError(f"{path}{error}" if str(error).startswith(":") else f"{path}: {error}") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f":{mark.line + 1}" if mark else ""
+        raise FileError(f"{path}{place}: not valid YAML: {one_line(error.problem or error.context)}") from error
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # a date that is none, an endless number
+        raise FileError(f"{path}: not valid YAML: {one_line(error)}") from error
+
+
+def _check_events(events: Iterable[Any], allowed: int) -> None:
+    """Loaders follow aliases and nesting without bound: what they unfold to could fill the memory."""
+    depth = 0
+    for event in events:
+        place = f":{event.start_mark.line + 1}"
+        if isinstance(event, yaml.AliasEvent):
+            raise FileError(f"{place}: aliases (*name) are not allowed: write the value out")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > allowed:
+            raise FileError(f"{place}: nested too deep; allowed: {allowed} levels")
 
 
 def read_arrays(path: Path, limit: int = ARRAY_BYTES) -> dict[str, np.ndarray]:

@@ -126,14 +126,20 @@ def read_recipe(place: Path) -> dict[str, Any]:
     return read_mapping(home(place) / CONFIG, Recipe)
 
 
-def origin_of_run(checkpoint: Path, settings: dict[str, Any]) -> Origin:
+def steps_of_checkpoint(checkpoint: Path) -> int:
+    """Return the number of control steps trained."""
     path = checkpoint / "learner.json"
     state = read_json(path)
     steps = state.get("steps") if isinstance(state, dict) else None
     if not isinstance(steps, int) or isinstance(steps, bool) or not 0 <= steps < 1 << 60:
         raise PolicyError(f"{path}: steps is {one_line(repr(steps), 40)}; allowed: the number of control steps trained")
+    return steps
+
+
+def origin_of_run(checkpoint: Path, settings: dict[str, Any]) -> Origin:
+    steps = steps_of_checkpoint(checkpoint)
     sources = training_sources(settings)
-    return Origin(int(steps), "; ".join(source.description for source in sources), licence_of(sources))
+    return Origin(steps, "; ".join(source.description for source in sources), licence_of(sources))
 
 
 def learnt_components(goals: str) -> tuple[str, ...]:

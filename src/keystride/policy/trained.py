@@ -84,7 +84,10 @@ def _origin(place: Path, settings: dict[str, Any]) -> Origin:
 def metadata_of(trained: Trained, robot: Robot, *, values: bool) -> Metadata:
     joints = len(robot.joint_names)
     network = trained.weights.critics if values else trained.weights.actor
-    ranges = trained_ranges(trained.settings)
+    try:
+        ranges = trained_ranges(trained.settings)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise PolicyError(f"{CONFIG}: task.ranges: not those of a run: {one_line(repr(error), 80)}") from error
     return Metadata(
         joint_names=robot.joint_names,
         joint_stiffness=(robot.stiffness,) * joints,

@@ -1,17 +1,22 @@
 """Robots by name, and robots described in a file."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from keystride.errors import FileError
+from keystride.reading import mistake, read_yaml
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
 
 ROBOTS: dict[str, Robot] = {"go2": GO2}
-"""The robots that ship, by the name that `--robot` takes. The first is the default."""
+"""The robots that ship, by the name that `--robot` takes."""
+
+DEFAULT_ROBOT = "go2"
 
 
 class RobotError(FileError):
@@ -31,13 +36,13 @@ def load_robot(name_or_path: str | Path) -> Robot:
     from pydantic import TypeAdapter, ValidationError  # not at the top: --help must not pay for it
 
     try:
-        robot = TypeAdapter(Robot).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
-        raise RobotError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+        robot = TypeAdapter(Robot).validate_python(read_yaml(path))
+    except FileError as error:
+        raise RobotError(str(error)) from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise RobotError(f"{path}: {place or 'description'}: {first['msg']}") from error
+        raise RobotError(f"{path}: {mistake(error.errors(include_url=False, include_context=False)[0])}") from error
+    if not all(isfinite(number) for number in _numbers(asdict(robot))):
+        raise RobotError(f"{path}: nan or infinity; allowed: finite numbers")
     robot = replace(robot, model_path=(path.parent / robot.model_path).resolve())
     if not robot.model_path.is_file():
         raise RobotError(f"{path}: model_path: there is no file {robot.model_path}")
@@ -47,6 +52,14 @@ def load_robot(name_or_path: str | Path) -> Robot:
 def robot_text(robot: Robot) -> str:
     """Return the robot's description as YAML that `load_robot` reads, with the absolute path of its model."""
     return yaml.safe_dump(_plain(asdict(robot)), sort_keys=False, default_flow_style=None)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(part)
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,8 @@
 
 import mujoco
 
+from keystride.errors import FileError
+from keystride.reading import one_line
 from keystride.robot.description import Robot
 
 SUPPLY_VOLTAGE = 28.0  # V; torque and speed do not depend on it, only the split into current and voltage does
@@ -11,7 +13,14 @@ MAX_LAG_STEPS = 6  # paper, domain randomisation table: actuator lag in physics 
 
 def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
     """The editable model. Without visuals it is the same robot, only lighter to step."""
-    spec = mujoco.MjSpec.from_file(str(robot.model_path))
+    try:
+        spec = mujoco.MjSpec.from_file(str(robot.model_path))
+    except ValueError as error:
+        raise FileError(f"{robot.model_path}: not a model that MuJoCo can read: {one_line(error)}") from error
+    for kind, find, names in (("joint", spec.joint, robot.joint_names), ("site", spec.site, robot.foot_sites)):
+        for name in names:
+            if find(name) is None:
+                raise FileError(f"{robot.model_path}: no {kind} {one_line(repr(name), 60)}, which {robot.name} needs")
     spec.compiler.discardvisual = not visual
     for name, torque, speed in zip(robot.joint_names, robot.torque_limit, robot.speed_limit, strict=True):
         _add_motor(spec, robot, name, float(torque), float(speed))

@@ -11,6 +11,7 @@ import yaml
 from keystride.errors import UserError
 from keystride.files import write_atomically
 from keystride.learner.config import CPU, PAPER, SINGLE_CRITIC, LearnerConfig
+from keystride.reading import one_line
 from keystride.task.config import TaskConfig
 from keystride.training.settings import is_within, overridden, paths, plain, read_yaml
 
@@ -92,8 +93,8 @@ def read_config(
     """Return the configuration in a YAML file. What the file leaves out comes from the preset, or from the one it names."""
     values = read_yaml(path)
     named = values.pop("preset", "cpu")
-    if named not in presets:
-        raise UserError(f"{path}: preset: unknown preset {named!r}; known are {', '.join(presets)}")
+    if not isinstance(named, str) or named not in presets:
+        raise UserError(f"{path}: preset: unknown preset {one_line(repr(named), 60)}; known are {', '.join(presets)}")
     try:
         return _with_end(overridden(presets[preset or named], values), "steps" in (values.get("learner") or {}))
     except UserError as error:

@@ -15,7 +15,9 @@ from keystride.learner.checkpoint import save_tree
 from keystride.learner.trainer import Trainer, latest
 from keystride.motion.library import Library
 from keystride.policy.loading import policy_content
+from keystride.policy.provenance import read_settings, steps_of_checkpoint
 from keystride.policy.weights import load_weights
+from keystride.reading import read_json
 from keystride.task.config import TaskConfig
 from keystride.task.rewards import paper_widths
 from keystride.training.build import KINDS, fixed_evaluation
@@ -34,7 +36,7 @@ class RunFolder:
     def __init__(self, config: TrainingConfig) -> None:
         self.config, self.folder = config, config.folder
         newest = latest(self.folder / CHECKPOINTS)
-        self.steps = 0 if newest is None else int(_checkpoint_values(newest)["steps"])
+        self.steps = 0 if newest is None else steps_of_checkpoint(newest)
         self.best = float("inf")
         self.first_step = self.steps
         self.saved_at = self.started_at = time.monotonic()
@@ -46,7 +48,7 @@ class RunFolder:
         self.trainer, self.stage, self.library = trainer, stage, library
         newest = latest(self.folder / CHECKPOINTS)
         if newest is not None:
-            saved = _checkpoint_values(newest)["settings"]
+            saved = read_settings(newest)
             trainer.load(newest, episodes=_episode_settings(saved) == _episode_settings(stage.settings))
         elif self.config.start_from is not None:
             self._start_from(self.config.start_from)
@@ -89,8 +91,10 @@ class RunFolder:
     def _best_so_far(self) -> float:
         """Scores of different stages can not be compared: each looks for its own best."""
         figures = self.folder / "best" / "figures.json"
-        best = json.loads(figures.read_text()) if figures.exists() else {}
-        return best["score"] if best.get("stage") == self.stage.name else float("inf")
+        best = read_json(figures) if figures.exists() else {}
+        if not isinstance(best, dict) or not isinstance(best.get("score", 0.0), int | float):
+            raise FileError(f"{figures}: not the figures of the best policy; allowed: a mapping with a number as score")
+        return float(best.get("score", "inf")) if best.get("stage") == self.stage.name else float("inf")
 
     def _evaluate(self) -> Results:
         now = self.stage.config
@@ -148,8 +152,3 @@ def score(task: TaskConfig, results: Results) -> float:
 def _episode_settings(settings: dict[str, Any]) -> list[Any]:
     """Where these differ, episodes in a checkpoint can not go on."""
     return [*(settings.get(name) for name in ("stage", "library", "authored", "task")), settings["learner"]["ppo"]]
-
-
-def _checkpoint_values(place: Path) -> dict[str, Any]:
-    """What a checkpoint holds besides tensors."""
-    return json.loads((place / "learner.json").read_text())

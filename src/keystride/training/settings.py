@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-import yaml
-
-from keystride.errors import UserError
+from keystride import reading
+from keystride.errors import FileError, UserError
+from keystride.reading import one_line
 
 T = TypeVar("T")
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping that a YAML file holds."""
     try:
-        values = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+        values = reading.read_yaml(path)
+    except FileError as error:
+        raise UserError(str(error)) from error
     if values is None:
         return {}
     if not isinstance(values, dict):
@@ -70,11 +70,11 @@ def is_within(path: str, prefix: str) -> bool:
 
 def _fields(kind: type, values: Any, default: Any, where: str) -> dict[str, Any]:
     if not isinstance(values, Mapping):
-        raise UserError(f"{where or 'configuration'}: expected settings such as `name: value`, found {values!r}")
+        raise UserError(f"{where or 'configuration'}: expected settings such as `name: value`, found {_found(values)}")
     hints, known = get_type_hints(kind), {field.name: field for field in fields(kind)}
     for name in values:
         if name not in known:
-            raise UserError(f"{_join(where, name)}: unknown setting{_suggestion(str(name), list(known))}")
+            raise UserError(f"{_join(where, _named(name))}: unknown setting{_suggestion(str(name), list(known))}")
     return {
         name: _value(hints[name], value, _present(known[name], default), _join(where, name))
         for name, value in values.items()
@@ -93,7 +93,7 @@ def _value(kind: Any, value: Any, default: Any, where: str) -> Any:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
         reasons = "; ".join(_reason(part, where) for part in error.errors(include_url=False))
-        raise UserError(f"{reasons}; found {value!r}") from error
+        raise UserError(f"{one_line(reasons, 300)}; found {_found(value)}") from error
 
 
 def _entries(kind: Any, value: Any, default: tuple[Any, ...], where: str) -> tuple[Any, ...]:
@@ -101,13 +101,13 @@ def _entries(kind: Any, value: Any, default: tuple[Any, ...], where: str) -> tup
         names = [entry.name for entry in default]
         for name in value:
             if name not in names:
-                raise UserError(f"{_join(where, name)}: unknown name{_suggestion(str(name), names)}")
+                raise UserError(f"{_join(where, _named(name))}: unknown name{_suggestion(str(name), names)}")
         return tuple(
             overridden(entry, value[entry.name], _join(where, entry.name)) if entry.name in value else entry
             for entry in default
         )
     if not isinstance(value, list):
-        raise UserError(f"{where}: expected a list, found {value!r}")
+        raise UserError(f"{where}: expected a list, found {_found(value)}")
     return tuple(_new(kind, item, _join(where, i)) for i, item in enumerate(value))
 
 
@@ -132,6 +132,14 @@ def _present(field: "Field[Any]", owner: Any) -> Any:
 def _reason(part: Any, where: str) -> str:
     place = ".".join(str(key) for key in part["loc"] if isinstance(key, int))  # without the names of union members
     return f"{_join(where, place) if place else where}: {part['msg'][:1].lower()}{part['msg'][1:]}"
+
+
+def _found(value: Any) -> str:
+    return one_line(repr(value), 60)
+
+
+def _named(name: object) -> str:
+    return one_line(name, 60) or repr(name)
 
 
 def _suggestion(name: str, known: list[str]) -> str:

@@ -121,9 +121,10 @@ def _short(value: Any) -> str:
 def steps_saved(folder: Path) -> int:
     """Return the control steps in a run's newest checkpoint."""
     from keystride.policy.bundle import run_checkpoint
+    from keystride.policy.provenance import steps_of_checkpoint
 
     newest = run_checkpoint(folder, newest=True)
-    return 0 if newest is None else int(json.loads((newest / "learner.json").read_text())["steps"])
+    return 0 if newest is None else steps_of_checkpoint(newest)
 
 
 def _outcome(folder: Path, stopped_by: int | None) -> RunOutcome:

@@ -8,11 +8,17 @@ import json
 import queue
 import threading
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from keystride.deploy.states import State
+from keystride.errors import FileError
+from keystride.files import write_atomically
+from keystride.reading import JSON_BYTES, one_line, parse_json, read_arrays, read_json, read_text
 
 ROW = np.dtype(
     [
@@ -58,7 +64,7 @@ class FlightLog:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.glob("part-*.npz")):
             raise FileExistsError(17, "holds a flight log already", str(folder))
-        (folder / "about.json").write_text(json.dumps(about, indent=2))
+        write_atomically(folder / "about.json", json.dumps(about, indent=2))
         self.folder = folder
         self.lost = 0  # rows that a slow or full disk cost
         self._rows = np.zeros(PART, ROW)
@@ -145,23 +151,49 @@ class Flight:
 
 
 def read_log(folder: Path) -> Flight:
-    """Raise ValueError for a folder without a log, or with one of another version."""
+    """Raise FileError for a folder without a log, or with one that is damaged or of another version."""
     parts = sorted(folder.glob("part-*.npz"))
-    if not parts:
-        raise ValueError(f"{folder}: no flight log (part-*.npz)")
-    rows = []
-    for path in parts:
-        with np.load(path, allow_pickle=False) as file:
-            if set(file.files) != set(ROW.names or ()):
-                raise ValueError(f"{path}: written by another version of this program")
-            part = np.zeros(len(file["time"]), ROW)
-            for name in file.files:
-                part[name] = file[name]
-            rows.append(part)
-    lines = _text(folder / "events.jsonl").splitlines()
-    events = [(float(event["time"]), str(event["event"])) for event in map(json.loads, lines)]
-    return Flight(np.concatenate(rows), events, json.loads(_text(folder / "about.json") or "{}"))
+    if not parts or len(parts) > PARTS:
+        raise FileError(f"{folder}: no flight log (1 to {PARTS} files part-*.npz)")
+    rows = np.concatenate([_read_part(path) for path in parts])
+    if not np.isfinite(rows["time"]).all() or (np.diff(rows["time"]) < 0.0).any():
+        raise FileError(f"{folder}: the times of the rows are not in order")
+    about = folder / "about.json"
+    told = read_json(about) if about.exists() else {}
+    if not isinstance(told, dict):
+        raise FileError(f"{about}: not a mapping")
+    return Flight(rows, list(_read_events(folder / "events.jsonl")), told)
 
 
-def _text(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
+def _read_part(path: Path) -> np.ndarray:
+    try:
+        columns = read_arrays(path)
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+    if columns.keys() != set(ROW.names or ()):
+        raise FileError(f"{path}: written by another version of this program")
+    count = len(columns["time"]) if columns["time"].ndim else 0
+    part = np.zeros(count, ROW)
+    for name, values in columns.items():
+        if values.shape != part[name].shape or values.dtype.kind not in "fiu" or not 1 <= count <= PART:
+            raise FileError(
+                f"{path}: {name} is {values.shape} of {values.dtype}; allowed: numbers, 1 to {PART} rows in all columns"
+            )
+        with np.errstate(invalid="ignore", over="ignore"):
+            part[name] = values
+    if not ((part["state"] >= 0) & (part["state"] < len(State))).all():
+        raise FileError(f"{path}: state is not one of 0 to {len(State) - 1}")
+    return part
+
+
+def _read_events(path: Path) -> Iterator[tuple[float, str]]:
+    try:
+        lines = read_text(path, JSON_BYTES).split("\n") if path.exists() else []
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
+    for number, line in enumerate(lines[:-1], 1):  # a line without an end is one that a kill cut off
+        try:
+            event = parse_json(line)
+            yield float(event["time"]), one_line(event["event"])
+        except (FileError, LookupError, OverflowError, TypeError, ValueError) as error:
+            raise FileError(f'{path}:{number}: not an event; allowed: {{"time": S, "event": TEXT}}') from error

@@ -44,7 +44,7 @@ def load(text: str) -> tuple[Document, dict[str, Any]]:
             for name, file in stored["files"].items()
         }
         return document, dict(stored["settings"])
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, ScriptError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, ScriptError) as error:
         raise StorageError(f"not a stored document: {error}") from error
 
 

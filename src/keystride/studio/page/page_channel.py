@@ -52,7 +52,7 @@ def read_events(text: str) -> tuple[str, list[tuple[int, str, Any]]]:
         batch = json.loads(text.removeprefix(PREFIX) or "{}")
         events = [(int(number), str(name), value) for number, name, value in batch.get("events", ())]
         return str(batch.get("session", "")), events
-    except (ValueError, TypeError, AttributeError):
+    except (AttributeError, OverflowError, RecursionError, TypeError, ValueError):
         return "", []
 
 
