@@ -106,3 +106,15 @@ def test_no_thread_is_left(stage):
     run(stage)
     time.sleep(0.05)
     assert threading.active_count() == before
+
+
+def test_a_computer_that_was_suspended_is_an_emergency(stage):
+    woken = time.monotonic() + 1.0
+    slept = Session(
+        stage.deployment,
+        Operator(0.0),
+        0.05,
+        boot_clock=lambda: time.monotonic() + (60.0 if time.monotonic() > woken else 0.0),
+    )
+    assert slept.run().reason == "emergency stop"
+    assert stage.deployment.emergency == "computer was suspended"

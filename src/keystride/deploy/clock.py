@@ -1,6 +1,7 @@
 """Loops at a steady rate, and the newest value of a stream together with its age."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -99,6 +100,11 @@ def ticks(period: float, lateness: Lateness):
         lateness.note(now - due, period)
         due = max(due + period, now)
         yield now
+
+
+def since_boot() -> float:
+    """Return the seconds since the computer was started, including those it was suspended, which time.monotonic omits."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 @contextmanager

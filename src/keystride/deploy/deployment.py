@@ -31,11 +31,14 @@ from keystride.keyframes.script import Script
 from keystride.robot.description import Floats, Robot
 
 EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON = "B", "start", "X"
+FROZEN_TURN = 0.05  # rad by the gyroscope without a change of the IMU's orientation, which then counts as frozen
+LONGEST_TURN = 0.05  # s of turning that one low state may stand for
 CALM_BEFORE_START = 0.5  # s for which every pose must have been believed
 
 _STATES = list(State)
 _NOTHING = Reading(  # before the first low state
     state_age=0.0,
+    state_valid=True,
     imu_age=0.0,
     pose_age=np.inf,
     pose_silence=np.inf,
@@ -89,17 +92,22 @@ class _Freshness:
 
     tick: int | None = None
     tick_at: float = -np.inf
-    imu: bytes = b""
     imu_at: float = -np.inf
+    _imu: bytes = b""
+    _orientation: bytes = b""
+    _turned: Floats = field(default_factory=lambda: np.zeros(3))  # rad by the gyroscope since the orientation changed
 
     def update(self, now: float, low: LowReading) -> bool:
         """Return whether this low state is newer than the last."""
         if self.tick is not None and not 0 < (low.tick - self.tick) % 2**32 < 2**31:
             return False
+        dt = min(now - self.tick_at, LONGEST_TURN)
         self.tick, self.tick_at = low.tick, now
-        imu = low.gyroscope.tobytes() + low.accelerometer.tobytes()
-        if imu != self.imu:
-            self.imu, self.imu_at = imu, now
+        imu, orientation = low.gyroscope.tobytes() + low.accelerometer.tobytes(), low.quaternion.tobytes()
+        self._turned = self._turned + low.gyroscope * dt if orientation == self._orientation else np.zeros(3)
+        if imu != self._imu and float(self._turned @ self._turned) < FROZEN_TURN**2:
+            self.imu_at = now
+        self._imu, self._orientation = imu, orientation
         return True
 
 
@@ -145,6 +153,15 @@ class Deployment:
     def ask(self, event: Event) -> None:
         """Pass on the operator's wish; from any thread."""
         self.asks.put(event)
+
+    def latest(self) -> tuple[LowReading | None, RobotState | None]:
+        """What the robot last said, and where it is by our estimate; from any thread."""
+        return self._low, self._state
+
+    @property
+    def heard_at(self) -> float:
+        """When the robot's state last really changed."""
+        return self._fresh.tick_at
 
     def stream(self, now: float, late: float = 0.0) -> MotorCommand:
         """Every 2 ms: take what has come, check it, send."""
@@ -195,7 +212,7 @@ class Deployment:
         self._low = low
         self._trend.update(now, low.joint_velocities, low.lost)
         self._press(low.buttons)
-        if not low.finite:  # the checks will see to it; the filters are kept clean
+        if not low.valid:  # a fault check stops the robot; the filters are kept clean
             return
         walked = self.odometry.walked
         self.odometry.update(now, low)
@@ -246,7 +263,7 @@ class Deployment:
             self.say("no start: no pose of the robot")
             return False
         if now - self._disbelieved < CALM_BEFORE_START:
-            self.say(f"no start: pose not believed, {self.disbelief}")
+            self.say(f"no start: pose rejected, {self.disbelief}")
             return False
         if self.safety.state is State.READY:
             base = self._state.base
@@ -265,6 +282,7 @@ class Deployment:
         place = np.full(3, np.nan) if base is None else base.base.position
         return Reading(
             state_age=now - self._fresh.tick_at,
+            state_valid=low.valid,
             imu_age=now - self._fresh.imu_at,
             pose_age=now - self.estimator.last_pose,
             pose_silence=now - self._heard[1],
@@ -291,7 +309,7 @@ class Deployment:
         state = self.safety.state
         if state is before:
             return
-        detail = {"emergency stop": self.emergency, "pose not believed": self.disbelief}.get(self.safety.reason)
+        detail = {"emergency stop": self.emergency, "pose rejected": self.disbelief}.get(self.safety.reason)
         why = f": {self.safety.reason}" + (f" ({detail})" if detail else "") if self.safety.reason else ""
         self.say(f"{before.value} -> {state.value}{why}")
 

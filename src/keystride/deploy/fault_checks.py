@@ -62,6 +62,7 @@ class Reading:
     """What the checks see at one moment."""
 
     state_age: float  # s since the last new low state
+    state_valid: bool  # whether all of its values are finite and its quaternion is one
     imu_age: float  # s since the IMU's values last changed
     pose_age: float  # s since the last believable pose
     pose_silence: float  # s since the pose source last sent anything
@@ -97,11 +98,6 @@ ALWAYS = frozenset(State)
 POWERED = frozenset({State.STANDING_UP, State.READY, State.RUNNING, State.STOPPING})
 RISING = frozenset({State.IDLE, State.STANDING_UP, State.READY, State.RUNNING})
 RUNNING = frozenset({State.RUNNING})
-
-
-def _not_finite(r: Reading, limits: Limits, robot: Robot) -> bool:
-    values = (r.joint_angles, r.joint_velocities, r.torques, r.down)
-    return not all(bool(np.isfinite(value).all()) for value in values)
 
 
 def _tilted(r: Reading, limits: Limits, robot: Robot) -> bool:
@@ -143,7 +139,7 @@ def _not_believed(r: Reading, limits: Limits, robot: Robot) -> bool:
 CHECKS: tuple[Check, ...] = (
     Check("emergency stop", Event.FAULT, ALWAYS, lambda r, limits, robot: r.emergency is not None),
     Check("low state lost", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.state_age <= limits.state_age),
-    Check("low state not finite", Event.FAULT, ALWAYS, _not_finite),
+    Check("low state invalid", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.state_valid),
     Check("IMU frozen", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_age <= limits.state_age),
     Check("tilted too far", Event.FAULT, ALWAYS, _tilted),
     Check("joint out of range", Event.FAULT, RISING | POWERED, _overrun, patience=0.02),
@@ -152,17 +148,17 @@ CHECKS: tuple[Check, ...] = (
     Check("joint stalled", Event.FAULT, POWERED, _stalled, patience=0.5),
     Check("motor off", Event.FAULT, POWERED, lambda r, limits, robot: not r.motors_on, patience=0.3),
     Check(
-        "motor loses packets", Event.FAULT, POWERED, lambda r, limits, robot: not r.lost_packets <= limits.lost_packets
+        "motor packet loss", Event.FAULT, POWERED, lambda r, limits, robot: not r.lost_packets <= limits.lost_packets
     ),
     Check(
         "command stream late", Event.FAULT, POWERED, lambda r, limits, robot: not r.command_gap <= limits.command_gap
     ),
-    Check("somebody else sends commands", Event.FAULT, ALWAYS, lambda r, limits, robot: r.other_writer),
+    Check("another program sends commands", Event.FAULT, ALWAYS, lambda r, limits, robot: r.other_writer),
     Check("motion service active again", Event.FAULT, ALWAYS, lambda r, limits, robot: bool(r.motion_service)),
     Check("height out of range", Event.FAULT, RUNNING, _height_off, patience=0.04),
     Check("outside the fence", Event.STOP, RUNNING, lambda r, limits, robot: not r.distance <= limits.fence),
     Check("pose stream lost", Event.STOP, RUNNING, _silent),
-    Check("pose not believed", Event.STOP, RUNNING, _not_believed),
+    Check("pose rejected", Event.STOP, RUNNING, _not_believed),
     Check("policy too late", Event.STOP, RUNNING, lambda r, limits, robot: not r.policy_age <= limits.policy_age),
     Check("battery low", Event.STOP, RISING, lambda r, limits, robot: not r.battery >= limits.battery, patience=0.5),
     Check(

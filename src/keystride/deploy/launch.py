@@ -17,6 +17,7 @@ from keystride.deploy.fault_checks import Limits
 from keystride.deploy.guard import Guard, local_guard
 from keystride.deploy.log.console import Console
 from keystride.deploy.log.flight import FlightLog
+from keystride.deploy.log.status import StatusStream
 from keystride.deploy.operator import KEYS_HELP, Operator, keyboard
 from keystride.deploy.pose.estimator import Estimator, EstimatorConfig
 from keystride.deploy.pose.mocap import open_source
@@ -41,7 +42,8 @@ from keystride.keyframes.resolve import script_goals
 from keystride.robot.description import Robot
 
 CONNECT = 5.0  # s to wait for the robot
-GUARD_START = 30.0  # s to wait for a guard, which may be reached over ssh
+LISTEN = 0.5  # s to listen for another program's commands before sending any
+GUARD_START = 60.0  # s to wait for a guard, which may be reached over ssh
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class Plan:
     outside_training: bool = False  # play a script that asks for more than the policy was trained on
     inbetween: bool = True  # fill gaps that are longer than the policy was trained on
     settle: float = 2.0
+    status: int | None = None  # file descriptor for lines of JSON
 
 
 @dataclass
@@ -124,6 +127,9 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         confirm(keyboard(), say)
     limits = replace(plan.limits, fence=fence_around(script) if plan.fence is None else plan.fence)
     with ExitStack() as stack:
+        log = FlightLog(plan.log, about(plan)) if plan.log is not None else None
+        if log is not None:
+            stack.callback(log.close)
         commands = [local_guard(plan.interface, plan.domain), *([shlex.split(plan.guard)] if plan.guard else [])]
         guards = Guards([Guard(command) for command in commands])
         ready: Prepared | None = None
@@ -137,9 +143,6 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
                 raise Refused("the guard process did not start")
             say(f"guard stands by as process {guard.pid}")
         estimator = Estimator(EstimatorConfig(pose_latency=0.0 if plan.pose == "odometry" else plan.pose_latency))
-        log = FlightLog(plan.log, about(plan)) if plan.log is not None else None
-        if log is not None:
-            stack.callback(log.close)
 
         def say_and_log(text: str) -> None:
             say(text)
@@ -187,6 +190,13 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
     except services.ServiceError as error:
         raise Refused(str(error)) from error
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
+    before = link.other_commands  # the motion service's own, until it was released
+    time.sleep(LISTEN)
+    if link.other_commands > before:
+        raise Refused(
+            f"another program sends commands to the robot on {plan.interface}: "
+            f"{link.other_commands - before} within {LISTEN:g} s"
+        )
 
     def active() -> str:
         try:
@@ -224,7 +234,10 @@ def _deploy(plan: Plan, robot: Robot, report: Path | None, say: Callable[[str], 
         deployment = ready.deployment
         operator = Operator(plan.start_after)
         say(KEYS_HELP if operator.terminal is not None else "no terminal: the remote's B is the emergency stop")
-        outcome = Session(deployment, operator, plan.settle, ready.connection.active).run()
+        status = StatusStream(plan.status)
+        with status.follow(deployment):
+            outcome = Session(deployment, operator, plan.settle, ready.connection.active).run()
+        status.end(deployment, outcome)
         for line in summary(deployment, outcome):
             say(line)
         if report is not None:

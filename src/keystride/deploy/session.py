@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from keystride.deploy.clock import Lateness, Ticker
+from keystride.deploy.clock import Lateness, Ticker, since_boot
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.operator import Operator, single_keys, stop_signals
 from keystride.deploy.safety import STREAM_PERIOD, brake
@@ -19,6 +19,7 @@ SETTLE = 2.0  # s of braking at the end
 POLL = 0.02  # s
 SERVICE_EVERY = 0.5  # s between questions about the robot's own motion service
 HANGING = 2.0  # s without a command, after which the stream is given up
+SUSPENDED = 0.05  # s that the computer was suspended for, after which the robot has been left to itself
 CONFIRMED = 20  # brake commands sent in a row, after which the robot may be left
 
 
@@ -39,6 +40,7 @@ class Session:
         operator: Operator,
         settle: float = SETTLE,
         motion_service: Callable[[], str] | None = None,  # asks the robot which of its own holds the motors; slow
+        boot_clock: Callable[[], float] = since_boot,
     ) -> None:
         self.deployment = deployment
         self.operator = operator
@@ -48,6 +50,8 @@ class Session:
         self._control = Ticker("control", CONTROL_DT, deployment.control, self._control_failed)
         self._brake = Ticker("brake", STREAM_PERIOD, self._brake_tick, lambda error: None)
         self._ask = motion_service
+        self._boot_clock = boot_clock
+        self._asleep = boot_clock() - time.monotonic()  # s that the computer has been suspended since it was started
         self._over_event = threading.Event()
 
     def run(self) -> Outcome:
@@ -96,6 +100,8 @@ class Session:
             loop.stop()
 
     def _stream_tick(self, now: float) -> None:
+        if self._boot_clock() - time.monotonic() - self._asleep > SUSPENDED:
+            self.deployment.emergency = self.deployment.emergency or "computer was suspended"
         self.deployment.stream(now, self._stream.lateness.last)
 
     def _stream_failed(self, error: BaseException) -> None:

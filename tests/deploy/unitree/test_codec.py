@@ -61,13 +61,24 @@ def test_states_come_back_as_they_went():
     assert list(record["foot_force"]) == [1, 0, 3, 2]  # right before left
 
 
-@pytest.mark.parametrize("field", ["quaternion", "gyroscope", "accelerometer"])
-def test_a_state_with_a_number_that_is_none_is_not_finite(field):
-    sensed = SimulatedGo2(GO2).sense()
-    record = codec.encode_state(GO2, sensed, 1)
-    assert codec.decode_state(GO2, record).finite
-    record["imu_state"][field][1] = np.nan
-    assert not codec.decode_state(GO2, record).finite
+@pytest.mark.parametrize(
+    ("part", "field"),
+    [
+        *(("imu_state", field) for field in ("quaternion", "gyroscope", "accelerometer")),
+        *(("motor_state", field) for field in ("q", "dq", "tau_est")),
+    ],
+)
+def test_a_state_that_is_not_finite_is_invalid(part, field):
+    record = codec.encode_state(GO2, SimulatedGo2(GO2).sense(), 1)
+    assert codec.decode_state(GO2, record).valid
+    record[part][field][1] = np.nan
+    assert not codec.decode_state(GO2, record).valid
+
+
+def test_a_state_without_an_orientation_is_invalid():
+    record = codec.encode_state(GO2, SimulatedGo2(GO2).sense(), 1)
+    record["imu_state"]["quaternion"] = 0.0
+    assert not codec.decode_state(GO2, record).valid
 
 
 @given(st.frozensets(st.sampled_from(codec.BUTTONS)))

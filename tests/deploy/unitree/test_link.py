@@ -137,3 +137,13 @@ def test_disturbances_pass():
         disturbances.set("rain", 1.0, 1.0, now=0.0)
     with pytest.raises(ValueError, match="unknown button"):
         disturbances.set("button", "Z", 1.0, now=0.0)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null"])
+def test_an_answer_that_is_not_understood_is_a_service_error(participant, text):
+    server = Server(participant, "nonsense", lambda api, parameter: (0, text))
+    client = Client(participant, "nonsense")
+    with pytest.raises(ServiceError, match="not understood"):
+        active_mode(client)
+    server.close()
+    client.close()

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from keystride.deploy.clock import Latest
-from keystride.deploy.guard import local_guard
 from keystride.deploy.selftest.faults import AT, Act, Case, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
@@ -262,7 +261,7 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
         else:
             flags.append(name)
     if options.get("--guard") == "SECOND":
-        options["--guard"] = shlex.join(local_guard("lo", domain))
+        options["--guard"] = shlex.join([*PROGRAM, "guard", "--interface", "lo", "--domain", str(domain)])
     return [*(word for option in options.items() for word in option), *flags]
 
 

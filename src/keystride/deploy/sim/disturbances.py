@@ -17,6 +17,9 @@ DISTURBANCES: dict[str, Any] = {
     "states_off": False,
     "states_frozen": False,  # the last state again and again
     "imu_frozen": False,  # its IMU alone
+    "orientation_frozen": False,  # the IMU's orientation alone: its gyroscope and accelerometer go on
+    "orientation_zero": False,  # a quaternion of zeros
+    "accelerometer_nan": False,
     "states_unsealed": False,  # checksum 0
     "pose_off": False,
     "pose_nan": False,
@@ -76,6 +79,12 @@ class Disturbances:
             return self._state.copy()
         if self.get("imu_frozen", now) and self._state is not None:
             record["imu_state"] = self._state["imu_state"]
+        if self.get("orientation_frozen", now) and self._state is not None:
+            record["imu_state"]["quaternion"] = self._state["imu_state"]["quaternion"]
+        if self.get("orientation_zero", now):
+            record["imu_state"]["quaternion"] = 0.0
+        if self.get("accelerometer_nan", now):
+            record["imu_state"]["accelerometer"] = np.nan
         motors = record["motor_state"]
         motors["temperature"] = int(self.get("motor_temperature", now))
         record["bms_state"]["soc"] = int(self.get("battery", now))

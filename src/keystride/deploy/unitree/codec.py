@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,11 +79,12 @@ class LowReading:
     motor_temperature: float  # degrees Celsius, the hottest
     buttons: frozenset[str]
 
-    @property
-    def finite(self) -> bool:
-        values = (self.joint_angles, self.joint_velocities, self.torques, self.quaternion, self.gyroscope)
-        total = sum(float(value.sum()) for value in values) + float(self.accelerometer.sum())
-        return math.isfinite(total) and float(self.quaternion @ self.quaternion) > 0.0
+    @cached_property
+    def valid(self) -> bool:
+        """Whether all values are finite and the quaternion has length 1, within a tenth."""
+        values = (self.joint_angles, self.joint_velocities, self.torques, self.gyroscope, self.accelerometer)
+        finite = math.isfinite(sum(float(value.sum()) for value in values))
+        return finite and 0.81 < float(self.quaternion @ self.quaternion) < 1.21
 
 
 def decode_state(robot: Robot, record: Record) -> LowReading:

@@ -86,7 +86,12 @@ def active_mode(switcher: Client, attempts: int = 10) -> str:
     code, data = switcher.call(CHECK_MODE, attempts=attempts)
     if code != 0:
         raise ServiceError(f"the robot's motion switcher answered with error {code}")
-    return str(json.loads(data).get("name") or "")
+    try:
+        return str(json.loads(data).get("name") or "")
+    except (ValueError, AttributeError) as error:
+        raise ServiceError(
+            f"the robot's motion switcher gave an answer that is not understood: {data[:80]!r}"
+        ) from error
 
 
 def release_motors(switcher: Client, sport: Client, *, settle: float = 2.5, attempts: int = 5) -> list[str]:
