@@ -1,13 +1,18 @@
-"""`keystride benchmark train`: control steps a second from end to end, against physics alone."""
+"""`keystride benchmark train`: control steps a second from end to end, against physics alone, and with more processes."""
 
 import json as jsonlib
 import os
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal
 
+from keystride.errors import UserError
 from keystride.files import write_atomically
 from keystride.training.checks import check, process_count
 from keystride.training.config import PRESETS, TrainingConfig
@@ -16,7 +21,11 @@ from keystride.training.launch import launch
 
 @dataclass(frozen=True)
 class BenchmarkTrain:
-    """Train for some iterations and measure: end to end, physics alone in the same processes, and where the time goes."""
+    """Train for some iterations and measure: end to end, physics alone in the same processes, and where the time goes.
+
+    --scaling measures one process alone and all processes together in turn, with the same number of robots for each process, and
+    prints the efficiency: the rate of a process among all beside that of one alone.
+    """
 
     preset: Literal["cpu", "paper"] = "cpu"
     """Whose sizes are used."""
@@ -26,6 +35,10 @@ class BenchmarkTrain:
     """Processes of one thread each; 0: one for each core."""
     environments: int = 0
     """Robots over all processes; 0: the preset's."""
+    scaling: bool = False
+    """Compare one process with all of them."""
+    rounds: int = 3
+    """How often each is measured, in turn, with --scaling; medians are compared."""
     json: Path | None = None
     """Write the figures to this file."""
 
@@ -33,6 +46,8 @@ class BenchmarkTrain:
         config = self._config()
         check(config)
         processes = process_count(config)
+        if self.scaling:
+            return self._compare_processes(config.learner.environments // processes, processes)
         if "WORLD_SIZE" not in os.environ and processes > 1:
             stopped_by = launch([sys.executable, "-m", "keystride", *sys.argv[1:]], processes)
             return 0 if stopped_by is None else 128 + stopped_by
@@ -82,6 +97,33 @@ class BenchmarkTrain:
             "split": split,
         }
 
+    def _compare_processes(self, robots: int, processes: int) -> int:
+        """Measure in processes of their own, one after the other; `robots` are those of one process."""
+        if processes == 1:
+            raise UserError("--scaling needs two processes at least: --processes 2")
+        rates: dict[int, list[float]] = {1: [], processes: []}
+        with tempfile.TemporaryDirectory(prefix="keystride-") as folder:
+            for _ in range(self.rounds):
+                for count, found in rates.items():
+                    figures = Path(folder) / "figures.json"
+                    command = [sys.executable, "-m", "keystride", "benchmark", "train", "--preset", self.preset]
+                    command += ["--iterations", str(self.iterations), "--processes", str(count)]
+                    command += ["--environments", str(robots * count), "--json", str(figures)]
+                    print(f"{count} of {processes} processes: ", end="", flush=True)
+                    code = subprocess.run(command, check=False).returncode
+                    if code:
+                        return code
+                    found.append(jsonlib.loads(figures.read_text())["steps_per_second"])
+        share = efficiency(rates)
+        print(
+            f"{processes} processes of {robots} robots each: {median(rates[processes]) / median(rates[1]):.2f} times the rate of one, "
+            f"efficiency {share:.2f}"
+        )
+        if self.json:
+            content = {"steps_per_second": rates, "robots_of_a_process": robots, "efficiency": share}
+            write_atomically(self.json, jsonlib.dumps(content, indent=1))
+        return 0
+
     def _tell(self, figures: dict[str, Any]) -> None:
         if self.json:
             write_atomically(self.json, jsonlib.dumps(figures, indent=1))
@@ -90,3 +132,9 @@ class BenchmarkTrain:
             f"{figures['steps_per_second']:,.0f} control steps/s end to end, {figures['physics_steps_per_second']:,.0f} physics alone, "
             f"ratio {figures['ratio']:.2f}; of the time: {parts}"
         )
+
+
+def efficiency(rates: Mapping[int, Sequence[float]]) -> float:
+    """Median rate of the most processes over that of one process times their number; rates are by the number of processes."""
+    most = max(rates)
+    return median(rates[most]) / (most * median(rates[1]))
