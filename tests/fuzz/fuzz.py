@@ -34,6 +34,7 @@ WALL_SECONDS = 600  # for one file: only a reader that waits for something gets 
 MEMORY = 768  # MB more than before, for one file
 LONGEST = 1000  # characters of a message
 GOOD = ("error", "accepted")
+READY = "ready"  # what a worker says first
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def judge(path: Path, message: str) -> str:
 def run_case(case: int, seeds: Path, names: tuple[str, ...], folder: Path, *, show: bool = False) -> Outcome:
     from readers import READERS
 
-    from keystride.errors import FileError
+    from keystride.errors import FileError, UserError
 
     name, random = choose(case, names)
     path = prepare(seeds, name, random, folder)
@@ -95,7 +96,7 @@ def run_case(case: int, seeds: Path, names: tuple[str, ...], folder: Path, *, sh
     kind, message = "accepted", ""
     try:
         READERS[SEEDS[name].reader](path)
-    except (FileError, OSError) as error:
+    except (FileError, UserError, OSError) as error:
         filename = getattr(error, "filename", None)
         message = f"{filename}: {error.strerror}" if isinstance(error, OSError) and filename else str(error)
         kind = judge(path, message)
@@ -132,6 +133,7 @@ def work(seeds: Path, names: tuple[str, ...]) -> None:
     warnings.simplefilter("ignore")
     limit = int((memory("VmData") + 4 * MEMORY) * 1e6)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    print(READY, file=answers, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for line in sys.stdin:
             outcome = run_case(int(line), seeds, names, Path(folder) / "case")
@@ -144,9 +146,13 @@ class Worker:
         self.process = self.start()
 
     def start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
+        assert process.stdout is not None
+        if process.stdout.readline().strip() != READY:
+            raise RuntimeError(f"a worker cannot start; see {' '.join(self.command)}")
+        return process
 
     def run(self, case: int, names: tuple[str, ...]) -> Outcome:
         assert self.process.stdin is not None
@@ -179,26 +185,30 @@ def run_cases(cases: Iterable[int], seeds: Path, names: tuple[str, ...], workers
     from queue import Queue
 
     numbers, lock = iter(cases), threading.Lock()
-    outcomes: Queue[Outcome | None] = Queue()
+    outcomes: Queue[Outcome | RuntimeError | None] = Queue()
 
     def loop() -> None:
-        worker = Worker(seeds, names)
         try:
+            worker = Worker(seeds, names)
             while True:
                 with lock:
                     case = next(numbers, None)
                 if case is None:
-                    return
+                    break
                 outcomes.put(worker.run(case, names))
-        finally:
             worker.close()
-            outcomes.put(None)
+        except RuntimeError as error:
+            outcomes.put(error)
+        outcomes.put(None)
 
     threads = [threading.Thread(target=loop, daemon=True) for _ in range(workers)]
     for thread in threads:
         thread.start()
     for _ in threads:
-        yield from iter(outcomes.get, None)
+        while (outcome := outcomes.get()) is not None:
+            if isinstance(outcome, RuntimeError):
+                raise outcome
+            yield outcome
 
 
 def table(outcomes: list[Outcome]) -> str:

@@ -148,6 +148,14 @@ def damage_json(content: bytes, random: Random) -> bytes:
     return json.dumps(damage_tree(json.loads(content), random)).encode()
 
 
+def damage_lines(content: bytes, random: Random) -> bytes:
+    """JSON, one value in each line."""
+    lines = content.split(b"\n")
+    at = random.randrange(len(lines))
+    lines[at] = damage_json(lines[at], random)
+    return b"\n".join(lines)
+
+
 def damage_yaml(content: bytes, random: Random) -> bytes:
     if random.random() < 0.4 or b"&a" in content:  # what aliases unfold to would fill the memory here
         return damage_text(content, random)
@@ -251,7 +259,7 @@ def damage_onnx(content: bytes, random: Random) -> bytes:
     model = onnx.load_from_string(content)
     properties = {entry.key: entry.value for entry in model.metadata_props}
     graph = model.graph
-    action = random.randrange(9)
+    action = random.randrange(10)
     if action == 0:
         properties[random.choice(list(properties))] = random.choice((*NUMBERS, *TEXTS)).replace("\ud83d\ude00", "")
     elif action == 1:
@@ -284,6 +292,9 @@ def damage_onnx(content: bytes, random: Random) -> bytes:
             key="location", value=random.choice(("/etc/passwd", "policy.onnx", "../x", "/dev/zero"))
         )
         tensor.ClearField("raw_data")
+    elif action == 8:
+        values = random.choice((graph.input, graph.output))
+        del values[random.randrange(len(values))]
     else:
         value = random.choice([*graph.input, *graph.output])
         if random.random() < 0.5:
@@ -298,6 +309,7 @@ def damage_onnx(content: bytes, random: Random) -> bytes:
 BY_KIND = {
     "text": damage_text,
     "json": damage_json,
+    "jsonl": damage_lines,
     "yaml": damage_yaml,
     "npz": damage_npz,
     "safetensors": damage_safetensors,

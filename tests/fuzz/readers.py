@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from seeds import tiny_trainer
+from seeds import script, swaying, tiny_trainer
 
-from keystride.errors import FileError
+from keystride.deploy.log.flight import read_log
+from keystride.deploy.log.replay import STATE_COLOURS, simulate, summary
+from keystride.deploy.pose.source import Mounting, UdpPoses
+from keystride.errors import FileError, UserError
 from keystride.keyframes.feasibility import warnings
 from keystride.keyframes.files import load_script, parse_script
 from keystride.keyframes.resolve import resolve
@@ -21,8 +24,14 @@ from keystride.motion.index import load_library_clips
 from keystride.motion.library import Library
 from keystride.policy.curve import read_curve
 from keystride.policy.runtime import Critics, Policy
+from keystride.robot.catalogue import load_robot
 from keystride.robot.go2 import GO2
+from keystride.robot.model import load_model
 from keystride.studio.document.draft import from_script
+from keystride.studio.drafts_folder import DraftsFolder
+from keystride.studio.page.page_channel import read_events
+from keystride.training.checks import check
+from keystride.training.config import read_config, resolved_stages
 
 
 def import_motion(kind: str) -> Callable[[Path], None]:
@@ -73,9 +82,9 @@ def read_upload(path: Path) -> None:
 
 
 def read_bundle(path: Path) -> None:
-    from keystride.policy.trained import load_trained
+    from keystride.policy.trained import load_trained, metadata_of
 
-    load_trained(path.parent)
+    metadata_of(load_trained(path.parent), GO2, values=False)  # as export does
 
 
 def pack_bundle(path: Path) -> None:
@@ -97,6 +106,74 @@ def read_checkpoint(path: Path) -> None:
     load_weights(path.parent)
 
 
+def read_run(path: Path) -> None:
+    """As a run is looked at before it goes on."""
+    from keystride.training.run_folder import RunFolder
+    from keystride.training.start import config_of_run, steps_saved
+
+    class Resumed(RunFolder):
+        def _evaluate(self) -> dict[str, float]:
+            return {}
+
+        def _write(self, means: dict[str, float]) -> None:
+            pass
+
+    run = next(folder for folder in path.parents if folder.name == "run")
+    config = config_of_run(run)
+    steps_saved(run)
+    folder = Resumed(config)
+    folder.view = None
+    folder.begin(trainer(), resolved_stages(config)[0], Library(GO2, [swaying()]))
+    assert isinstance(folder.best, float)
+
+
+def read_recipe(path: Path) -> None:
+    config = read_config(path)
+    try:
+        check(config)
+    except UserError as error:  # the command line may have changed the file's settings: it is not named here
+        raise FileError(f"{path}: {error}") from error
+
+
+def read_robot(path: Path) -> None:
+    robot = load_robot(path)
+    assert np.isfinite(robot.stance).all()
+    load_model(robot)
+
+
+def read_flight(path: Path) -> None:
+    flight = read_log(path.parent)
+    summary(flight, simulate(flight, GO2))
+    for begin in np.unique(flight.rows["state"]):
+        assert STATE_COLOURS[begin]
+
+
+def read_draft(path: Path) -> None:
+    folder = DraftsFolder(path.parent.parent)
+    folder.entries()
+    document = folder.read("tab")
+    if document is None:  # the studio starts without it
+        raise FileError(f"{path.name}: no draft")
+    from_script(document.draft.script() or script())
+
+
+@cache
+def listener() -> UdpPoses:
+    return UdpPoses(Mounting(), port=0)
+
+
+def read_pose(path: Path) -> None:
+    """A datagram of a motion capture, and the same again."""
+    for _ in range(2):
+        listener()._parse(path.read_bytes()[:4096])
+    newest = listener().poses.value
+    assert newest is None or np.isfinite([*newest.position, *newest.orientation]).all()
+
+
+def read_page(path: Path) -> None:
+    read_events(path.read_text(encoding="utf-8", errors="replace"))
+
+
 def read_metrics(path: Path) -> None:
     read_curve(path)
 
@@ -114,5 +191,12 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "bundle": read_bundle,
     "pack": pack_bundle,
     "curve": read_metrics,
+    "recipe": read_recipe,
+    "robot": read_robot,
+    "flight": read_flight,
+    "draft": read_draft,
+    "page_events": read_page,
+    "pose": read_pose,
+    "run": read_run,
     "checkpoint": read_checkpoint,
 }

@@ -7,17 +7,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from keystride import geometry
+from keystride.deploy.log.flight import FlightLog
+from keystride.deploy.pose.source import Pose, pose_message
 from keystride.keyframes.files import save_script
 from keystride.keyframes.script import Keyframe, Script
+from keystride.learner.config import CPU, DiscriminatorConfig, NetworkConfig
 from keystride.motion.clip import Clip, make_clip, save_clip
 from keystride.motion.importers.relatives import A1, MAX
 from keystride.motion.index import save_library
 from keystride.policy.bundle import SHIPPED
+from keystride.robot.catalogue import robot_text
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
+from keystride.studio.document.draft import from_script
+from keystride.studio.document.history import Document
+from keystride.studio.document.storage import dump
+from keystride.studio.drafts_folder import DraftsFolder
+from keystride.training.config import TrainingConfig, write_config
+from keystride.training.settings import plain
 
 FRAMES = 60
 
@@ -52,6 +63,14 @@ SEEDS = {
     "upload": Seed("upload", "script.yaml", "yaml", 5),
     "policy": Seed("policy", "policy.onnx", "onnx", 8),
     "critic": Seed("critic", "critic.onnx", "onnx", 4),
+    "recipe": Seed("recipe", "recipe.yaml", "yaml", 8),
+    "robot": Seed("robot", "robot.yaml", "yaml", 6),
+    "flight": Seed("flight", "part-00000.npz", "npz", 6),
+    "flight_events": Seed("flight", "events.jsonl", "jsonl", 3),
+    "flight_about": Seed("flight", "about.json", "json", 2),
+    "draft": Seed("draft", ".keystride-drafts/tab.json", "json", 6),
+    "page_events": Seed("page_events", "events.json", "json", 2),
+    "pose": Seed("pose", "pose.json", "json", 3),
     "config": Seed("bundle", "bundle/config.yaml", "yaml", 8),
     "weights": Seed("bundle", "bundle/weights.safetensors", "safetensors", 5),
     "figures": Seed("pack", "bundle/figures.json", "json", 1),
@@ -61,6 +80,9 @@ SEEDS = {
     "tensors": Seed("checkpoint", "run/checkpoints/00000001/learner.safetensors", "safetensors", 4),
     "own_state": Seed("checkpoint", "run/checkpoints/00000001/process0.json", "json", 4),
     "own_tensors": Seed("checkpoint", "run/checkpoints/00000001/process0.safetensors", "safetensors", 3),
+    "run_config": Seed("run", "run/config.yaml", "yaml", 4),
+    "run_state": Seed("run", "run/checkpoints/00000001/learner.json", "json", 3),
+    "run_best": Seed("run", "run/best/figures.json", "json", 2),
 }
 
 
@@ -93,7 +115,16 @@ def write_seeds(folder: Path, names: tuple[str, ...] = tuple(SEEDS)) -> None:
             lambda place: shutil.copytree(SHIPPED / "go2-pose", place / "bundle"),
         ),
         "metrics": lambda place: (place / "metrics.jsonl").write_text(metrics()),
+        "recipe": lambda place: (place / "recipe.yaml").write_text(recipe()),
+        "robot": lambda place: (place / "robot.yaml").write_text(robot_text(GO2)),
+        **dict.fromkeys(("flight", "flight_events", "flight_about"), flight),
+        "draft": draft,
+        "page_events": lambda place: (place / "events.json").write_text(PAGE_EVENTS),
+        "pose": lambda place: (place / "pose.json").write_bytes(
+            pose_message(Pose(np.array([0.1, 0.2, 0.3]), np.array([1.0, 0, 0, 0]), 5.0, 7))
+        ),
         **dict.fromkeys(("state", "tensors", "own_state", "own_tensors"), checkpoint),
+        **dict.fromkeys(("run_config", "run_state", "run_best"), run),
     }
     for name in names:
         (folder / name).mkdir(parents=True)
@@ -173,16 +204,54 @@ def metrics() -> str:
     return "\n".join(map(json.dumps, rows)) + "\n"
 
 
+PAGE_EVENTS = 'keystride:{"session":"abc","events":[[1,"select",[2,3]],[2,"time",0.5],[3,"open","walk.yaml"]]}'
+
+
+def recipe() -> str:
+    """All settings, and two stages that change some."""
+    stages = [{"name": "first", "until": 1000, "overrides": {"task": {"randomize": "nothing"}}}, {"name": "second"}]
+    settings = {"preset": "single-critic", **plain(TrainingConfig(learner=replace(CPU, steps=2000)))}
+    return yaml.safe_dump({**settings, "stages": stages}, sort_keys=False)
+
+
+def flight(place: Path) -> None:
+    log = FlightLog(place, {"policy": "go2-pose", "script": "walk.yaml"})
+    for step in range(FRAMES):
+        row = log.row()
+        row["time"], row["state"] = 10.0 + 0.002 * step, step // 20
+        row["joint_angles"] = row["target"] = GO2.stance
+        row["base_position"], row["base_orientation"], row["stiffness"] = (0.0, 0.0, 0.3), (1.0, 0.0, 0.0, 0.0), 30.0
+    log.note(10.05, "standing -> running: started")
+    log.note(10.1, "running -> holding: the script is over")
+    log.close(seconds=600.0)
+
+
+def draft(place: Path) -> None:
+    document = Document(from_script(script()), "walk.yaml", "0" * 64)
+    DraftsFolder(place).write("tab", dump(document, {"policy": "go2-pose"}))
+
+
+def run(place: Path) -> None:
+    """A run of which a checkpoint and a best policy were written."""
+    checkpoint(place)
+    folder = place / "run"
+    write_config(replace(TrainingConfig(), name="run", runs=place), folder)
+    path = folder / "checkpoints" / "00000001" / "learner.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "settings": plain(TrainingConfig())}))
+    shutil.copytree(path.parent, folder / "best")
+    (folder / "best" / "figures.json").write_text(
+        json.dumps({"score": 3.5, "steps": 8, "stage": "", "random/yaw": 0.4})
+    )
+
+
 def checkpoint(place: Path) -> None:
     """A run of a tiny network after no training at all."""
     tiny_trainer().save(place / "run" / "checkpoints")
 
 
 def tiny_trainer():
-    from keystride.learner.config import CPU, DiscriminatorConfig, NetworkConfig
     from keystride.motion.library import Library
     from keystride.training.build import make_trainer
-    from keystride.training.config import TrainingConfig
 
     network = NetworkConfig(width=8, feedforward=8, mlp=(8,), state_to_mlp=True, critics="shared")
     learner = replace(CPU, environments=2, network=network, discriminator=DiscriminatorConfig(hidden=(4,), replay=16))

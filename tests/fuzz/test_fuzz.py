@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -16,10 +17,12 @@ from fuzz import GOOD, choose, judge, prepare, run_cases, table
 from readers import READERS
 from seeds import SEEDS, dog_bvh, write_seeds
 
-from keystride.errors import FileError
+from keystride.deploy.log.flight import read_log
+from keystride.errors import FileError, UserError
 from keystride.reading import TEXT_BYTES, read_text, unpack
 
-LIGHT = tuple(name for name, seed in SEEDS.items() if seed.reader not in ("checkpoint", "bundle", "pack"))  # no torch
+TORCH = ("checkpoint", "bundle", "pack", "run")
+LIGHT = tuple(name for name, seed in SEEDS.items() if seed.reader not in TORCH)
 FILES = 250
 
 
@@ -80,6 +83,46 @@ def test_a_gzip_bomb_is_not_unpacked(tmp_path: Path):
         read_text(path)
     with pytest.raises(FileError, match="too large"):
         unpack(block * 200, TEXT_BYTES)
+
+
+BOMB = "a: &a [x, x, x]\n" + "".join(f"{i}: &n{i} [*{'a' if i == 0 else f'n{i - 1}'}, *a]\n" for i in range(40))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, ":2: aliases .* are not allowed"),
+        ("[" * 100_000, ":1: nested too deep; allowed: 32 levels"),
+        ("a: !!python/name:os.system\n", ":1: not valid YAML: could not determine a constructor"),
+        ("a: 2026-99-99\n", ": not valid YAML: month must be in 1..12"),
+        ("a" * (2 << 20), ": too large; allowed: at most 1 MiB"),
+    ],
+)
+@pytest.mark.parametrize("reader", ["recipe", "robot"])
+def test_yaml_that_unfolds_without_end_is_refused(reader: str, text: str, message: str, tmp_path: Path):
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    with pytest.raises((FileError, UserError), match=rf"file\.yaml{message}") as caught:
+        READERS[reader](path)
+    assert judge(path, str(caught.value)) == "error"
+
+
+def test_a_flight_log_that_a_kill_cut_short_is_read(seeds: Path, tmp_path: Path):
+    folder = tmp_path / "log"
+    shutil.copytree(seeds / "flight", folder)
+    events = folder / "events.jsonl"
+    whole = read_log(folder).events
+    events.write_bytes(events.read_bytes()[:-10])
+    assert read_log(folder).events == whole[:-1]
+    events.write_text("{}\n")
+    with pytest.raises(FileError, match=r"events\.jsonl:1: not an event"):
+        read_log(folder)
+
+
+def test_a_worker_that_cannot_start_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(RuntimeError, match="cannot start"):
+        list(run_cases(range(3), tmp_path, LIGHT, workers=1))
 
 
 def test_an_archive_that_announces_terabytes_is_not_allocated(seeds: Path, tmp_path: Path):
