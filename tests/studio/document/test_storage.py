@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from keystride.keyframes.script import Keyframe
+from keystride.keyframes.script import Keyframe, Obstacle, Script, Stage
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import Document
-from keystride.studio.document.storage import MAX_CHARACTERS, StorageError, dump, load
+from keystride.studio.document.storage import MAX_CHARACTERS, StorageError, dump, load, load_latest
 
 
 def edited() -> Document:
@@ -61,3 +61,32 @@ def test_what_is_not_a_draft_is_refused(change: dict[str, object]):
 def test_nonsense_is_refused(text: str):
     with pytest.raises(StorageError):
         load(text)
+
+
+def test_the_latest_copy_goes_on_where_the_whole_one_was_stored():
+    document = edited()
+    whole = dump(document)
+    document.edit(drafts.retime(document.draft, 1, 5.0), gesture="drag")
+    step = dump(document)
+    document.edit(drafts.retime(document.draft, 1, 6.0), gesture="drag")  # the same step of the history
+    latest = dump(document, steps=0)
+    restored, _ = load_latest(step, latest)
+    assert restored.now == document.now
+    assert list(restored.past) == list(document.past)
+    assert load_latest(whole, latest)[0].now == load(whole)[0].now  # another step: the copies do not fit together
+    assert load_latest("", latest)[0].now == document.now
+    with pytest.raises(StorageError):
+        load_latest("", "")
+
+
+def test_stages_come_back_each_with_its_script():
+    stage = Stage(floor=((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)), obstacles=(Obstacle(center=(5.0, 5.0), radius=0.5),))
+    script = Script(stage=stage, keyframes=(Keyframe(time=1.0, yaw=0.0),))
+    document = Document(drafts.from_script(script), "a.yaml")
+    document.edit(drafts.retime(document.draft, 1, 2.0))
+    document.open(drafts.add(Draft(), Keyframe(time=3.0, yaw=1.0)), "plain.yaml")
+    restored, _ = load(dump(document))
+    assert (restored.draft.stage, restored.draft.version) == (None, 1)
+    assert restored.undo()
+    assert restored.now == document.past[-1]
+    assert (restored.draft.stage, restored.draft.version) == (stage, 2)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keystride.studio.page import palette
 from keystride.studio.page.ground_grid import DIGITS, STROKES, numbers, sky, written
 
 
@@ -15,5 +16,5 @@ def test_numbers_lie_flat_beside_their_metre():
 
 
 def test_the_sky_is_a_picture():
-    assert sky().dtype == np.uint8
-    assert sky().shape[2] == 3
+    assert sky(palette.DARK).dtype == np.uint8
+    assert sky(palette.DARK).shape[2] == 3

@@ -42,6 +42,7 @@ class Document:
         self.files = {name: SavedFile(draft, digest)}
         self.past: deque[Moment] = deque(maxlen=DEPTH)
         self.future: list[Moment] = []
+        self.revision = 0  # counts the steps made in the history, either way; edits of one gesture are one step
         self._gesture: Any = None
         self._touched = 0.0
 
@@ -92,6 +93,7 @@ class Document:
         rested = time is not None and time - self._touched > PAUSE
         if gesture is None or gesture != self._gesture or rested:
             self.past.append(self.now)
+            self.revision += 1
         self._gesture, self._touched = gesture, time or 0.0
         self.future.clear()
         selection = self.selection if selection is None else selection
@@ -110,6 +112,7 @@ class Document:
         """Take another script as it is on file. Undo returns to the previous one and to its name."""
         self.past.append(self.now)
         self.future.clear()
+        self.revision += 1
         self._gesture = None
         self.now = Moment(draft, name, draft.keys[:1])
         self.files[name] = SavedFile(draft, digest)
@@ -124,12 +127,14 @@ class Document:
                 moments[row] = replace(moments[row], name=name)
         self.now = replace(self.now, name=name)
         self.files[name] = SavedFile(self.draft, digest)
+        self.revision += 1
 
     def _travel(self, origin: deque[Moment] | list[Moment], other: deque[Moment] | list[Moment]) -> bool:
         if not origin:
             return False
         other.append(self.now)
         self.now = origin.pop()
+        self.revision += 1
         self._gesture = None
         return True
 

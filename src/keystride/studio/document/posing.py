@@ -8,7 +8,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.keyframes.limits import angle_unit
-from keystride.keyframes.postures import POSTURES, mirror_name, stand
+from keystride.keyframes.postures import POSTURES, Posture, mirror_name, stand
 from keystride.keyframes.resolve import Spot
 from keystride.keyframes.script import Keyframe
 from keystride.robot.description import Floats
@@ -85,13 +85,35 @@ def set_joint(draft: Draft, key: int, joint: int, angle: float, *, mirrored: boo
 
 def set_posture(draft: Draft, key: int, name: str) -> Draft:
     """A named posture, with its tilt and height wherever the keyframe asks for these."""
-    named, keyframe, scale = POSTURES[name], draft.keyframe(key), angle_unit(draft.angles)
-    fields: dict[str, Any] = {"posture": name}
-    for angle in ("roll", "pitch"):
-        if getattr(keyframe, angle) is not None:
-            fields[angle] = _round(getattr(named, angle) / scale, draft)
+    return _pose(draft, key, name, POSTURES[name])
+
+
+def set_pose(draft: Draft, key: int, pose: Posture) -> Draft:
+    """A pose that scripts have no name for: joint angles, and its tilt where there is one."""
+    unit = angle_unit(draft.angles)
+    angles = tuple(_round(float(angle) / unit, draft) for angle in pose.joints)
+    return _pose(draft, key, angles, pose, spelled_out=True)
+
+
+def pose_of(ghost: Ghost) -> Posture:
+    """What a ghost shows, to be used elsewhere."""
+    roll, pitch, _ = ghost.angles.tolist()
+    standing = grounded(ghost.joints, roll, pitch)
+    height = float(ghost.position[2])
+    return Posture(ghost.joints, height, roll, pitch, airborne=height > standing + MOVED)
+
+
+def _pose(
+    draft: Draft, key: int, posture: str | tuple[float, ...], pose: Posture, *, spelled_out: bool = False
+) -> Draft:
+    keyframe, scale = draft.keyframe(key), angle_unit(draft.angles)
+    fields: dict[str, Any] = {"posture": posture}
+    for name in ("roll", "pitch"):
+        angle = float(getattr(pose, name))
+        if getattr(keyframe, name) is not None or (spelled_out and abs(angle) > TURNED):
+            fields[name] = _round(angle / scale, draft)
     if keyframe.position and len(keyframe.position) == 3:
-        fields["position"] = (*keyframe.position[:2], _metres(named.height))
+        fields["position"] = (*keyframe.position[:2], _metres(pose.height))
     return change(draft, key, **fields)
 
 

@@ -35,26 +35,27 @@ DIGITS = {
 }
 
 
-def add_floor(scene: viser.SceneApi, root: str) -> None:
+def add_floor(scene: viser.SceneApi, root: str, theme: palette.Theme) -> None:
+    """Add the ground, or replace the one that is there."""
     scene.add_grid(
         f"{root}/floor",
         infinite_grid=True,
         cell_size=0.25,
-        cell_color=palette.CELLS,
+        cell_color=theme.cells,
         section_size=1.0,
-        section_color=palette.METRES,
+        section_color=theme.metres,
         fade_distance=40.0,
-        plane_color=palette.FLOOR,
+        plane_color=theme.floor,
         plane_opacity=1.0,
         shadow_opacity=0.35,
         position=(0.0, 0.0, -0.002),
     )
-    scene.add_line_segments(f"{root}/metres", numbers(), colors=palette.NUMBERS, thickness=0.008)
+    scene.add_line_segments(f"{root}/metres", numbers(), colors=theme.numbers, thickness=0.008)
 
 
-def sky() -> NDArray[np.uint8]:
+def sky(theme: palette.Theme) -> NDArray[np.uint8]:
     """(64, 2, 3) a picture to stand behind everything: a little lighter towards the ground."""
-    top, bottom = (np.array(colour) for colour in palette.SKY)
+    top, bottom = (np.array(colour) for colour in theme.sky)
     shade = np.linspace(top, bottom, 64).round().astype(np.uint8)  # (64, 3)
     return np.repeat(shade[:, None], 2, axis=1)
 

@@ -36,15 +36,15 @@ class Scene:
         self._root = client.scene.add_frame(ROOT, show_axes=False)
         self._centre = self._place = np.zeros(2)
         self.following = True
-        client.scene.set_background_image(sky(), format="png")
-        add_floor(client.scene, ROOT)
         self._robot = [
             client.scene.add_mesh_trimesh(f"{ROOT}/robot/{body.name}", body.whole.mesh()) for body in figure.bodies
         ]
-        self._path = self._lines("path", palette.PATH, 0.012)
-        self._trace = self._lines("trace", palette.TRACE, 0.016)
-        self._expected = self._lines("expected", palette.EXPECTED, 0.014)
-        self._waypoints = self._lines("waypoints", palette.WAYPOINTS, 0.008)
+        self._path = self._lines("path", 0.012)
+        self._trace = self._lines("trace", 0.016)
+        self._expected = self._lines("expected", 0.014)
+        self._waypoints = self._lines("waypoints", 0.008)
+        self._trace.colors = np.array(palette.TRACE, dtype=np.uint8)
+        self.set_theme(palette.DARK)
 
     def show_robot(self, pose: Pose) -> None:
         positions, orientations = self._figure.place(pose.position, pose.orientation, pose.joints)
@@ -78,6 +78,13 @@ class Scene:
     def set_visible(self, *, path: bool, trace: bool) -> None:
         self._path.visible = self._waypoints.visible = path
         self._trace.visible = self._expected.visible = trace
+
+    def set_theme(self, theme: palette.Theme) -> None:
+        self._client.scene.set_background_image(sky(theme), format="png")
+        add_floor(self._client.scene, ROOT, theme)
+        lines = ((self._path, theme.path), (self._expected, theme.expected), (self._waypoints, theme.waypoints))
+        for handle, colour in lines:
+            handle.colors = np.array(colour, dtype=np.uint8)
 
     def set_shadows(self, on: bool) -> None:
         self._client.scene.configure_default_lights(cast_shadow=on)
@@ -126,9 +133,9 @@ class Scene:
             self._centre = self._centre + FOLLOW * (place - self._centre)
             self._root.position = (-self._centre[0], -self._centre[1], 0.0)
 
-    def _lines(self, name: str, colour: palette.RGB, thickness: float) -> viser.LineSegmentsHandle:
+    def _lines(self, name: str, thickness: float) -> viser.LineSegmentsHandle:
         nothing = np.zeros((1, 2, 3))
-        return self._client.scene.add_line_segments(f"{ROOT}/{name}", nothing, colors=colour, thickness=thickness)
+        return self._client.scene.add_line_segments(f"{ROOT}/{name}", nothing, colors=(0, 0, 0), thickness=thickness)
 
 
 def _chain(ground: Floats) -> NDArray[np.float32]:

@@ -50,7 +50,10 @@ class Forecaster:
             print(json.dumps(line), file=process.stdin, flush=True)
 
     def close(self) -> None:
+        """End the process. A session may be closed twice at the same time: by its browser and by the server."""
         with self._lock:
+            if self._closed:
+                return
             self._closed = True
             process = self._process
         if process is None or self._reader is None:

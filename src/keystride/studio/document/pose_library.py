@@ -1,0 +1,112 @@
+"""The poses to choose from: the named postures of scripts, and the user's own, in a hidden file beside the scripts.
+
+A script knows no names but the built-in ones: a pose of the user's own goes into a keyframe as joint angles.
+"""
+
+import json
+import threading
+from math import radians
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keystride.files import write_atomically
+from keystride.keyframes.postures import POSTURES, Posture
+from keystride.robot.go2 import GO2
+
+FILE = ".keystride-poses.json"
+MAX_NAME = 40
+MAX_POSES = 200
+MAX_BYTES = 1 << 20
+MAX_HEIGHT, MAX_TILT = 2.0, 180.0  # m, degrees
+_writing = threading.Lock()  # of all sessions
+
+
+class PoseExists(ValueError):
+    """There is a pose of the user's own with that name."""
+
+
+class PoseLibrary:
+    def __init__(self, scripts: Path) -> None:
+        self._path = scripts / FILE
+        self._seen: tuple[int, int] | None = None  # time and size of the file when it was last looked at
+
+    def poses(self) -> dict[str, Posture]:
+        """The built-in ones first. A file that cannot be read counts as empty."""
+        try:
+            return {**POSTURES, **self.own()}
+        except (OSError, ValueError):
+            return dict(POSTURES)
+
+    def own(self) -> dict[str, Posture]:
+        """The user's own, by name. ValueError if the file holds anything else, OSError if it cannot be read."""
+        try:
+            with self._path.open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            return {}
+        if len(content) > MAX_BYTES:
+            raise ValueError(f"{FILE} is too large")
+        return _parse(content.decode("utf-8"))
+
+    def changed(self) -> bool:
+        """Since this was last asked; other sessions write to the file too."""
+        try:
+            status = self._path.stat()
+            seen = (status.st_mtime_ns, status.st_size)
+        except OSError:
+            seen = None
+        seen, self._seen = self._seen, seen
+        return seen != self._seen
+
+    def save(self, name: str, pose: Posture, *, replace: bool = False) -> None:
+        """PoseExists if there is one of that name, unless it is to be replaced; ValueError for a name that is not allowed."""
+        name = name.strip()
+        if not name or len(name) > MAX_NAME or not name.isprintable():
+            raise ValueError(f"a pose needs a name of 1 to {MAX_NAME} printable characters")
+        if name in POSTURES:
+            raise ValueError(f"{name} is a built-in pose; choose another name")
+        with _writing:
+            own = self.own()
+            if name in own and not replace:
+                raise PoseExists(f"There is a pose {name} already.")
+            if len(own) >= MAX_POSES and name not in own:
+                raise ValueError(f"there are {MAX_POSES} poses already; delete one first")
+            self._write({**own, name: pose})
+
+    def delete(self, name: str) -> None:
+        with _writing:
+            self._write({kept: pose for kept, pose in self.own().items() if kept != name})
+
+    def _write(self, own: dict[str, Posture]) -> None:
+        fields = {name: _fields(own[name]) for name in sorted(own)}
+        write_atomically(self._path, json.dumps({"version": 1, "poses": fields}, indent=1))
+
+
+def _fields(pose: Posture) -> dict[str, Any]:
+    roll, pitch = (round(float(np.degrees(angle)), 1) for angle in (pose.roll, pose.pitch))
+    joints = np.degrees(pose.joints).round(1).tolist()
+    return {"height": round(pose.height, 3), "roll": roll, "pitch": pitch, "airborne": pose.airborne, "joints": joints}
+
+
+def _parse(text: str) -> dict[str, Posture]:
+    try:
+        stored = json.loads(text)
+        if stored["version"] != 1 or len(stored["poses"]) > MAX_POSES:
+            raise ValueError("of another version, or too long")
+        return {str(name)[:MAX_NAME]: _pose(fields) for name, fields in stored["poses"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{FILE} is not a library of poses: {error}") from error
+
+
+def _pose(fields: dict[str, Any]) -> Posture:
+    numbers = [float(fields[name]) for name in ("height", "roll", "pitch")]
+    joints = np.radians(np.array(fields["joints"], dtype=float))
+    if joints.shape != GO2.stance.shape or not np.isfinite([*numbers, *joints]).all():
+        raise ValueError(f"a pose needs a height, a tilt and {len(GO2.stance)} joint angles")
+    height, roll, pitch = numbers
+    if not 0.0 <= height <= MAX_HEIGHT or max(abs(roll), abs(pitch)) > MAX_TILT:
+        raise ValueError("a height or tilt is out of range")
+    joints = np.clip(joints, GO2.lower, GO2.upper)
+    return Posture(joints, height, radians(roll), radians(pitch), bool(fields["airborne"]))
