@@ -1,0 +1,81 @@
+"""The state of a deployment as lines of JSON, for a program that watches it, such as the studio.
+
+Each line is written whole or, if the reader is slow or gone, not at all: nothing here waits.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.clock import Ticker
+from keystride.deploy.deployment import Deployment
+from keystride.deploy.pose.estimator import BaseState
+from keystride.deploy.session import Outcome
+from keystride.deploy.states import State
+
+EVERY = 0.05  # s
+
+
+class StatusStream:
+    """Lines to a file descriptor; without one nothing is written."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+        self._start: BaseState | None = None  # where the script began
+        if descriptor is not None:
+            os.set_blocking(descriptor, False)
+
+    @contextmanager
+    def follow(self, deployment: Deployment) -> Iterator[None]:
+        """Write a line every EVERY seconds, from a thread of its own."""
+        if self._descriptor is None:
+            yield
+            return
+        loop = Ticker("status", EVERY, lambda now: self._write(self._line(deployment, now)), lambda error: None)
+        loop.start()
+        try:
+            yield
+        finally:
+            loop.stop()
+
+    def end(self, deployment: Deployment, outcome: Outcome) -> None:
+        """Write how it ended."""
+        if self._descriptor is not None:
+            ended = {"played": outcome.played, "damped": outcome.damped, "reason": outcome.reason}
+            self._write({"state": outcome.state.value, "keyframes": len(deployment.arrivals), "ended": ended})
+
+    def _line(self, deployment: Deployment, now: float) -> dict[str, Any]:
+        low, robot = deployment.latest()
+        state = deployment.safety.state
+        line: dict[str, Any] = {"state": state.value, "keyframes": len(deployment.arrivals)}
+        if low is not None:
+            age = now - deployment.estimator.last_pose
+            line["battery"], line["temperature"] = low.battery, low.motor_temperature
+            line["state_age"] = round(now - deployment.heard_at, 3)
+            line["pose_age"] = round(age, 3) if np.isfinite(age) else None
+        if robot is not None:
+            if state in (State.IDLE, State.STANDING_UP, State.READY) or self._start is None:
+                self._start = robot.base
+            position, orientation = seen_from(self._start, robot.base)
+            line["position"], line["orientation"] = position.round(4).tolist(), orientation.round(4).tolist()
+            line["joints"] = robot.joint_angles.round(4).tolist()
+        return line
+
+    def _write(self, line: dict[str, Any]) -> None:
+        assert self._descriptor is not None
+        with contextlib.suppress(OSError):  # full, or nobody reads
+            os.write(self._descriptor, (json.dumps(line, separators=(",", ":")) + "\n").encode())
+
+
+def seen_from(start: BaseState, base: BaseState) -> tuple[np.ndarray, np.ndarray]:
+    """Position (3,) and orientation (4,) in the frame of the script: the ground under the start, its heading along x."""
+    yaw = geometry.yaw_of(start.orientation)
+    offset = base.position - np.array([start.position[0], start.position[1], 0.0])
+    turned = geometry.multiply(geometry.from_yaw(-yaw), base.orientation)
+    return geometry.rotate_yaw(-yaw, offset), turned

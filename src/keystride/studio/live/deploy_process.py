@@ -1,0 +1,181 @@
+"""`keystride deploy` as a process at a terminal of its own, as a person would start it, and what it says.
+
+The terminal is what keeps this safe: a key on it is the deployment's own emergency stop, and when the studio dies, in
+whatever way, the terminal is gone and the deployment ends in damping by itself. Nothing of the deployment runs here.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from keystride.deploy.selftest.processes import PROGRAM, ROBOT_UP, TAKE_TERMINAL
+
+EMERGENCY_KEY = b"\x03"  # Ctrl-C: the emergency stop of a deployment that runs, the end of one that prepares
+START_KEY, LIE_DOWN_KEY = b"\r", b"s"
+INSIST = 1.0  # s after the key until a signal follows, should the robot not be braked by then
+LINES = 200  # kept
+LONGEST_LINE = 1000  # characters
+ROBOT_START = 60.0  # s for the simulated robot to get going on a busy machine
+
+Status = dict[str, Any]
+
+
+class DeployProcess:
+    """A deployment and, if asked for, the simulated robot that it plays on."""
+
+    def __init__(self, words: Sequence[str], simulated: Sequence[str] | None = None, *, watched: bool = True) -> None:
+        self.lines: deque[str] = deque(maxlen=LINES)
+        self.status: Status = {}  # the last that was reported
+        self.ended: Status | None = None  # how it ended, by its own words
+        self.exit_code: int | None = None
+        self._terminal = -1
+        self._stopped = False
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._robot: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(
+            target=self._run, args=(list(words), simulated, watched), name="deployment", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the emergency stop was asked for here."""
+        return self._stopped
+
+    def press(self, key: bytes) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            if self._terminal >= 0:
+                os.write(self._terminal, key)
+
+    def emergency(self) -> None:
+        """Stop: damping at once. From any thread, without waiting; a signal follows if the key is not heard."""
+        self._stopped = True
+        self.press(EMERGENCY_KEY)
+        threading.Timer(INSIST, self._insist).start()
+
+    def close(self) -> None:
+        """Stop it if it runs. The deployment brakes and ends by itself."""
+        if self.running:
+            self.emergency()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it has ended; whether it has."""
+        self._thread.join(seconds)
+        return not self.running
+
+    def _insist(self) -> None:
+        process = self._process
+        if process is not None and process.poll() is None and self.status.get("state") != "damping":
+            process.send_signal(signal.SIGTERM)
+
+    def _run(self, words: list[str], simulated: Sequence[str] | None, watched: bool) -> None:
+        try:
+            if simulated is None or self._start_robot(simulated):
+                self._play(words, watched=watched)
+        except OSError as error:
+            self._say(f"error: {error}")
+        finally:
+            self._end_robot()
+
+    def _start_robot(self, words: Sequence[str]) -> bool:
+        """Start the simulated robot, which ends with its standard input: also if the studio is killed."""
+        self._robot = subprocess.Popen(
+            [*PROGRAM, "sim", "--control", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        assert self._robot.stdout is not None
+        until = time.monotonic() + ROBOT_START
+        found = ""
+        while time.monotonic() < until and not self._stopped:
+            if select.select([self._robot.stdout], [], [], 0.1)[0]:
+                data = os.read(self._robot.stdout.fileno(), 4096).decode(errors="replace")
+                found += data
+                if ROBOT_UP in found or not data:
+                    break
+        for line in found.splitlines():
+            self._say(line)
+        return ROBOT_UP in found and not self._stopped
+
+    def _play(self, words: list[str], *, watched: bool) -> None:
+        terminal, inside = os.openpty()
+        read, write = os.pipe()
+        options = ["--status", str(write)] if watched else []
+        command = [sys.executable, "-c", TAKE_TERMINAL, *PROGRAM, "go2", *words, *options]
+        try:
+            process = subprocess.Popen(
+                command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True, pass_fds=(write,)
+            )
+        finally:
+            os.close(inside)
+            os.close(write)
+        with self._lock:
+            self._terminal, self._process = terminal, process
+        if self._stopped:  # while it was being started
+            self.press(EMERGENCY_KEY)
+        self._follow(terminal, read)
+        self.exit_code = process.wait()
+        with self._lock:
+            self._terminal = -1
+            os.close(terminal)
+        os.close(read)
+
+    def _follow(self, terminal: int, statuses: int) -> None:
+        """Read both until the process has closed them."""
+        takers: dict[int, Callable[[str], None]] = {terminal: self._say, statuses: self._take}
+        rest = {terminal: "", statuses: ""}
+        while takers:
+            for source in select.select(list(takers), [], [])[0]:
+                try:
+                    data = os.read(source, 65536).decode(errors="replace")
+                except OSError:  # a terminal whose other side has closed
+                    data = ""
+                *lines, rest[source] = (rest[source] + data).replace("\r", "").split("\n")
+                for line in lines:
+                    takers[source](line)
+                rest[source] = rest[source][-LONGEST_LINE:] if source == terminal else rest[source]
+                if not data:
+                    del takers[source]
+
+    def _say(self, line: str) -> None:
+        if line.strip():
+            self.lines.append(line[:LONGEST_LINE])
+
+    def _take(self, line: str) -> None:
+        try:
+            status = json.loads(line)
+        except ValueError:
+            return
+        if "ended" in status:
+            self.ended = status["ended"]
+        self.status = {**self.status, **status}
+
+    def _end_robot(self) -> None:
+        robot = self._robot
+        if robot is None:
+            return
+        assert robot.stdin is not None
+        assert robot.stdout is not None
+        robot.stdin.close()
+        try:
+            robot.wait(ROBOT_START)
+        except subprocess.TimeoutExpired:
+            robot.kill()
+            robot.wait()
+        robot.stdout.close()

@@ -1,0 +1,221 @@
+"""The way to the robot: a dry run, then the simulated robot, then the robot, each with the script as it is now.
+
+A step is open when the one before it has played the same script with the same policy to its end.
+"""
+
+import hashlib
+import random
+import shutil
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from keystride.deploy.selftest.processes import free_port
+from keystride.errors import FileError
+from keystride.keyframes.files import format_script, save_script
+from keystride.keyframes.script import Script
+from keystride.studio.live.deploy_process import LIE_DOWN_KEY, START_KEY, DeployProcess
+from keystride.studio.live.take import Take, read_take
+
+DRY_RUN, SIMULATED, ROBOT = STEPS = ("dry run", "simulated robot", "robot")
+TAKES = ".keystride-takes"  # beside the scripts
+KEPT_TAKES = 20
+SILENCE = 10.0  # s without a word from the page, and the robot is stopped: nobody could press the button
+DOMAINS = (20, 219)  # DDS domains of simulated robots; a robot's is 0
+
+_free = threading.Lock()  # of all sessions of the studio: one deployment at a time
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which robot the studio was started for. None of this comes from a page."""
+
+    interface: str | None = None  # network interface; None for no robot
+    pose: str = "odometry"
+    domain: int = 0
+
+
+@dataclass(frozen=True)
+class Show:
+    """What is played, and by what."""
+
+    script: Script
+    policy: str
+    inbetween: bool = True
+    despite_warnings: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        parts = (format_script(self.script), self.policy, str(self.inbetween), str(self.despite_warnings))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+class Ladder:
+    """Which steps were passed, and with what."""
+
+    def __init__(self) -> None:
+        self._passed: dict[str, str] = {}
+
+    def passed(self, step: str, show: Show | None) -> bool:
+        return show is not None and self._passed.get(step) == show.fingerprint
+
+    def is_open(self, step: str, show: Show | None) -> bool:
+        """The first step always is, if there is something to play."""
+        if show is None:
+            return False
+        row = STEPS.index(step)
+        return row == 0 or (self.is_open(STEPS[row - 1], show) and self.passed(STEPS[row - 1], show))
+
+    def record(self, step: str, show: Show) -> None:
+        self._passed[step] = show.fingerprint
+
+
+class LiveRun:
+    """The deployments of one browser, one after the other. `emergency` is for any thread, the rest for the session's."""
+
+    def __init__(self, target: Target, folder: Path) -> None:
+        self.ladder = Ladder()
+        self.step = ""  # that runs or ran last
+        self.outcome = ""  # of the last one
+        self.take: Take | None = None
+        self.played: Show | None = None
+        self._target, self._folder = target, folder
+        self._process: DeployProcess | None = None
+        self._said: list[str] = []
+        self._take_folder: Path | None = None
+        self._page_seen = 0.0
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    @property
+    def has_robot(self) -> bool:
+        return self._target.interface is not None
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return self._process.status if self._process is not None else {}
+
+    @property
+    def lines(self) -> list[str]:
+        """What the deployment said, or the last one."""
+        return list(self._process.lines) if self._process is not None else self._said
+
+    def is_open(self, step: str, show: Show | None) -> bool:
+        return self.ladder.is_open(step, show) and (step != ROBOT or self.has_robot)
+
+    def begin(self, step: str, show: Show) -> None:
+        """ValueError if this step is not open, or another deployment runs."""
+        if not self.is_open(step, show):
+            raise ValueError(f"the step before has not been passed with this script: {step} is not open yet")
+        if not _free.acquire(blocking=False):
+            raise ValueError("another deployment of this studio runs")
+        try:
+            self._take_folder = self._new_take(step)
+            script = self._take_folder / "script.yaml"
+            save_script(show.script, script)
+            self._process = self._start(step, show, script, self._take_folder)
+        except BaseException:
+            _free.release()
+            raise
+        self.step, self.played, self.outcome, self.take = step, show, "", None
+        self.page_seen()
+
+    def page_seen(self) -> None:
+        """The page has said that it is there."""
+        self._page_seen = time.monotonic()
+
+    def press_start(self) -> None:
+        if self._process is not None:
+            self._process.press(START_KEY)
+
+    def lie_down(self) -> None:
+        if self._process is not None:
+            self._process.press(LIE_DOWN_KEY)
+
+    def emergency(self) -> None:
+        process = self._process
+        if process is not None:
+            process.emergency()
+
+    def poll(self) -> bool:
+        """Look after the deployment; return whether it has just ended."""
+        process = self._process
+        if process is None:
+            return False
+        if process.running:
+            if time.monotonic() - self._page_seen > SILENCE and not process.stopped:
+                process.emergency()
+            return False
+        self._process, self._said = None, list(process.lines)
+        _free.release()
+        assert self.played is not None
+        if process.exit_code == 0:
+            self.ladder.record(self.step, self.played)
+        self.outcome = _outcome(process)
+        self._read_take()
+        return True
+
+    def close(self) -> None:
+        """Stop what runs: the browser is gone, or the studio ends. The deployment brakes and ends by itself."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.close()
+            threading.Thread(target=_release_after, args=(process,), daemon=True).start()
+
+    def _start(self, step: str, show: Show, script: Path, folder: Path) -> DeployProcess:
+        words = ["--policy", show.policy, "--script", str(script), "--confirmed"]
+        words += [] if show.inbetween else ["--no-inbetween"]
+        words += ["--doubtful", "--outside-training"] if show.despite_warnings else []
+        if step == DRY_RUN:
+            return DeployProcess([*words, "--dry-run"], watched=False)
+        words += ["--log", str(folder / "log")]
+        if step == SIMULATED:
+            domain, port = str(random.randint(*DOMAINS)), str(free_port())
+            words += ["--interface", "lo", "--domain", domain, "--pose", f"udp://127.0.0.1:{port}"]
+            return DeployProcess([*words, "--start-after", "1", "--settle", "0.5"], ["--domain", domain, "--pose-port", port])
+        assert self._target.interface is not None
+        words += ["--interface", self._target.interface, "--domain", str(self._target.domain)]
+        return DeployProcess([*words, "--pose", self._target.pose])
+
+    def _new_take(self, step: str) -> Path:
+        """A folder for the script as it is played and its flight log; the oldest ones are deleted."""
+        takes = self._folder / TAKES
+        takes.mkdir(exist_ok=True)
+        for old in sorted(path for path in takes.iterdir() if path.is_dir())[: -KEPT_TAKES + 1]:
+            shutil.rmtree(old, ignore_errors=True)
+        name = f"{time.strftime('%Y%m%d-%H%M%S')}-{time.monotonic_ns() % 10**6:06d}-{step.replace(' ', '-')}"
+        folder = takes / name
+        folder.mkdir()
+        return folder
+
+    def _read_take(self) -> None:
+        assert self.played is not None
+        assert self._take_folder is not None
+        try:
+            self.take = read_take(self._take_folder / "log", self.played.script) if self.step != DRY_RUN else None
+        except FileError as error:
+            self.take = None
+            self.outcome += f"; no flight log: {error}" if self.step != DRY_RUN else ""
+
+    @property
+    def take_folder(self) -> Path | None:
+        """Where the flight log of the last deployment is."""
+        return self._take_folder / "log" if self._take_folder is not None and self.take is not None else None
+
+
+def _outcome(process: DeployProcess) -> str:
+    if process.exit_code == 0:
+        return "played to its end"
+    ended = process.ended or {}
+    last = process.lines[-1] if process.lines else "nothing was said"
+    reason = ended.get("reason") or last.removeprefix("error: ")
+    return f"{'stopped' if process.stopped or ended else 'refused'}: {reason}"
+
+
+def _release_after(process: DeployProcess) -> None:
+    process.wait(120.0)
+    _free.release()
