@@ -13,7 +13,6 @@ import viser
 from keystride.keyframes.document import MAX_BYTES
 from keystride.keyframes.files import load_script
 from keystride.keyframes.problems import ScriptError
-from keystride.studio.access import cap_uploads, start_server
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import UNTITLED, Document
 from keystride.studio.editor import Editor
@@ -22,6 +21,7 @@ from keystride.studio.page.meshes import robot_bodies
 from keystride.studio.script_folder import ScriptFolder
 from keystride.studio.session import Session
 from keystride.studio.tab_restore import TabRestore
+from keystride.web_access import cap_uploads, start_server
 
 PANEL_WIDTH = 340
 CAMERA, LOOK_AT = (-1.5, -2.6, 1.5), (0.6, 0.1, 0.15)  # m

@@ -21,16 +21,15 @@ ANIMAL_ASIDE = np.array([0.0, 0.8, 0.0])  # m
 def play_in_browser(clip: Clip, robot: Robot, animal: Animal | None, port: int) -> None:
     """Serve the clip on this machine only, until Ctrl-C."""
     import mujoco
-    import viser
     from mjviser import Viewer
 
     from keystride.robot.model import load_model
-    from keystride.studio.access import start_server
+    from keystride.web_access import PrivateServer, start_server
 
     model = load_model(robot)
     model.opt.timestep = 1.0 / clip.fps  # the viewer paces its steps by it
     server, address = start_server(
-        lambda: viser.ViserServer(host="127.0.0.1", port=port, label=clip.name, verbose=False), "127.0.0.1"
+        lambda: PrivateServer(host="127.0.0.1", port=port, label=clip.name, verbose=False), "127.0.0.1"
     )
     print(f"{address} plays {clip.name}; Ctrl-C ends it", flush=True)
     playback = Playback(clip, animal, server)

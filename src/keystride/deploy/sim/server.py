@@ -84,13 +84,16 @@ def _window(model: mujoco.MjModel, copy: mujoco.MjData, stack: ExitStack) -> Cal
 
 
 def _browser(model: mujoco.MjModel, copy: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
-    import viser
     from mjviser import ViserMujocoScene
 
-    server = viser.ViserServer(host="127.0.0.1", label="simulated Go2", verbose=False)
+    from keystride.web_access import PrivateServer, start_server
+
+    server, address = start_server(
+        lambda: PrivateServer(host="127.0.0.1", label="simulated Go2", verbose=False), "127.0.0.1"
+    )
     stack.callback(server.stop)
     server.initial_camera.position, server.initial_camera.look_at = (1.4, -1.4, 0.8), (0.0, 0.0, 0.2)
     scene = ViserMujocoScene(server, model, num_envs=1)
     scene.camera_tracking_enabled = False
-    say(f"to be seen at http://127.0.0.1:{server.get_port()}")
+    say(f"to be seen at {address}")
     return lambda: scene.update_from_mjdata(copy)

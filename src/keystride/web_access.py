@@ -8,14 +8,16 @@ leads nowhere.
 
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
+from io import StringIO
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -39,6 +41,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
 ASK_FOR_TOKEN = "Open the address that the command printed: it ends in the token of this launch."
 
 Process = Callable[[ServerConnection, Request], Response | None]
@@ -117,6 +120,12 @@ def same_origin(origin: str, host: str) -> bool:
     return origin.lower() in (f"http://{host.lower()}", f"https://{host.lower()}")
 
 
+class PrivateServer(viser.ViserServer):
+    def request_share_url(self, verbose: bool = True) -> str | None:
+        """Any page may ask viser for a tunnel to the internet; nobody gets one here."""
+        return None
+
+
 _patching = threading.Lock()
 
 
@@ -165,7 +174,7 @@ def cap_uploads(client: viser.ClientHandle, most_bytes: int) -> None:
 def start_server(make: Callable[[], viser.ViserServer], host: str) -> tuple[viser.ViserServer, str]:
     """Start a server behind the checks and return it with the address to open, token and all."""
     access = Access(host)
-    with guarded(access):
+    with guarded(access), redirect_stdout(StringIO()):  # viser greets with an address that lacks the token
         server = make()
     name = "localhost" if host in ("0.0.0.0", "::", "127.0.0.1", "::1") else host
     return server, f"http://{f'[{name}]' if ':' in name else name}:{server.get_port()}/?token={access.token}"
@@ -178,11 +187,9 @@ def _only(request: Request, header: str) -> str | None:
 
 
 def _name(header: str) -> str:
-    """Return the name or address of a Host header, without its port."""
-    try:
-        return (urlsplit(f"//{header}").hostname or "").lower()
-    except ValueError:
-        return ""
+    """Return the name or address of a Host header, without its port; nothing if it is anything else."""
+    match = HOST.fullmatch(header)
+    return (match[1] or match[2]).lower() if match else ""
 
 
 def _is_address(name: str) -> bool:

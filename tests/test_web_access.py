@@ -3,29 +3,36 @@
 import base64
 import http.server
 import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import mujoco
 import pytest
 import viser
 
 from keystride.benchmarks.browser import find_browser, launched
-from keystride.studio.access import MOST_CONNECTIONS, Access, start_server
+from keystride.robot.go2 import GO2
+from keystride.robot.model import load_model
+from keystride.web_access import MOST_CONNECTIONS, Access, PrivateServer, start_server
 
 PROTOCOL = f"viser-v{viser.__version__}"
 
 
+@dataclass
 class Door:
-    """A bare server behind the checks, and requests to it, byte by byte."""
+    """Requests to a server behind the checks, byte by byte."""
 
-    def __init__(self) -> None:
-        self.server, self.url = start_server(
-            lambda: viser.ViserServer(host="127.0.0.1", port=0, verbose=False), "127.0.0.1"
-        )
-        self.port = self.server.get_port()
-        self.token = urlsplit(self.url).query.removeprefix("token=")
+    port: int
+    token: str
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}/?token={self.token}"
 
     def ask(self, path: str = "/", *headers: str, host: str | None = "localhost") -> tuple[int, str]:
         """Return status and headers of the answer."""
@@ -33,17 +40,28 @@ class Door:
             return status, answer
 
     @contextmanager
+    def opened(self, *headers: str) -> Iterator[tuple[socket.socket, str]]:
+        """A connection of a page that is let in."""
+        with self.exchange("/", *self.handshake(self.cookie(), *headers)) as (connection, head):
+            assert int(head.split()[1]) == 101
+            yield connection, head
+
+    @contextmanager
     def connected(self, path: str, *headers: str, host: str | None = "localhost") -> Iterator[tuple[int, str]]:
+        with self.exchange(path, *headers, host=host) as (_, head):
+            yield int(head.split()[1]), head
+
+    @contextmanager
+    def exchange(self, path: str, *headers: str, host: str | None = "localhost") -> Iterator[tuple[socket.socket, str]]:
         lines = [f"GET {path} HTTP/1.1", *([f"Host: {host}:{self.port}"] if host else []), *headers, "", ""]
-        with socket.create_connection(("127.0.0.1", self.port), timeout=600) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=120) as connection:
             connection.sendall("\r\n".join(lines).encode())
             answer = b""
             while b"\r\n\r\n" not in answer:
                 received = connection.recv(4096)
                 assert received, answer
                 answer += received
-            head = answer.partition(b"\r\n\r\n")[0].decode()
-            yield int(head.split()[1]), head
+            yield connection, answer.partition(b"\r\n\r\n")[0].decode()
 
     def handshake(self, *headers: str) -> tuple[str, ...]:
         key = base64.b64encode(b"0123456789abcdef").decode()
@@ -61,9 +79,9 @@ class Door:
 
 @pytest.fixture
 def door() -> Iterator[Door]:
-    door = Door()
-    yield door
-    door.server.stop()
+    server, url = start_server(lambda: PrivateServer(host="127.0.0.1", port=0, verbose=False), "127.0.0.1")
+    yield Door(server.get_port(), urlsplit(url).query.removeprefix("token="))
+    server.stop()
 
 
 def test_the_page_needs_the_token_once(door: Door):
@@ -87,6 +105,13 @@ def test_a_name_that_is_not_this_machines_is_not_served(door: Door, host: str | 
     """DNS rebinding: the name is the attacker's, the address ours, and so the cookie would not even be needed."""
     assert door.ask(f"/?token={door.token}", host=host)[0] in (400, 421)
     assert door.ask(f"/?token={door.token}", *door.handshake(), host=host)[0] in (400, 421)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example@localhost:8080", "localhost:8080/evil.example", "localhost:", "a b", "[::1"]
+)
+def test_a_host_is_a_name_and_perhaps_a_port(host: str):
+    assert not Access("127.0.0.1").allows_host(host)
 
 
 def test_two_hosts_are_none(door: Door):
@@ -130,6 +155,72 @@ def test_only_so_many_browsers_connect(door: Door):
         pass
 
 
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"])
+def test_no_other_method_is_answered(door: Door, method: str):
+    request = f"{method} / HTTP/1.1\r\nHost: localhost:{door.port}\r\n{door.cookie()}\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", door.port), timeout=120) as connection:
+        connection.sendall(request.encode())
+        assert not connection.recv(4096).startswith(b"HTTP/1.1 2")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/..\\..\\etc\\passwd", "/assets/../../../setup.py"],
+)
+def test_only_files_of_the_page_are_served(door: Door, path: str):
+    assert door.ask(path, door.cookie())[0] == 404
+
+
+def test_a_message_beyond_the_bound_closes_the_connection(door: Door):
+    """Announced, or unpacked from little: neither is kept in memory."""
+    with door.opened("Sec-WebSocket-Extensions: permessage-deflate") as (connection, head):
+        assert "permessage-deflate" not in head
+        connection.sendall(b"\x82\xff" + struct.pack(">Q", 1 << 40) + b"mask")
+        assert struct.pack(">H", 1009) in received(connection)  # message too big
+
+
+def test_half_a_request_does_not_keep_others_waiting(door: Door):
+    with ExitStack() as stack:
+        for _ in range(100):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", door.port), timeout=120))
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        assert door.ask("/", door.cookie())[0] == 200
+
+
+def test_nobody_gets_a_tunnel_to_the_internet():
+    server, _ = start_server(lambda: PrivateServer(host="127.0.0.1", port=0, verbose=False), "127.0.0.1")
+    try:
+        assert server.request_share_url() is None
+    finally:
+        server.stop()
+
+
+def test_the_view_of_the_simulated_robot_needs_the_token_too(capfd: pytest.CaptureFixture[str]):
+    from keystride.deploy.sim.server import open_view
+
+    with ExitStack() as stack:
+        model = load_model(GO2)
+        open_view(model, mujoco.MjData(model), "browser", stack)
+        said, until = "", time.monotonic() + 120.0
+        while "http://" not in said and time.monotonic() < until:  # a thread may write it
+            said += capfd.readouterr().out
+        url = next(word for word in said.split() if word.startswith("http://"))
+        port = urlsplit(url).port
+        assert port is not None
+        door = Door(port, urlsplit(url).query.removeprefix("token="))
+        assert door.ask("/", *door.handshake("Origin: http://evil.example"))[0] == 403
+        assert door.ask("/", *door.handshake())[0] == 403
+        assert door.ask("/", *door.handshake(door.cookie()))[0] == 101
+
+
+def received(connection: socket.socket) -> bytes:
+    """Everything until the other side closes."""
+    parts = []
+    while part := connection.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
 EVIL = """<!doctype html><title>waiting</title><script>
 const said = [];
 function tell(what) { said.push(what); if (said.length === 3) document.title = said.sort().join(" "); }
@@ -159,7 +250,7 @@ def test_a_page_of_another_origin_reaches_nothing(door: Door):
         assert [cookie["name"] for cookie in context.cookies()] == [f"keystride-{door.port}"]
         page = context.new_page()
         page.goto(evil)
-        page.wait_for_function("document.title !== 'waiting'", timeout=600_000)
+        page.wait_for_function("document.title !== 'waiting'", timeout=120_000)
         assert page.title() == "fetch-refused frame-closed socket-refused"
 
 
