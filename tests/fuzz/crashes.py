@@ -1,6 +1,6 @@
 """Kill what writes files at random moments, and see that nothing is lost and nothing is half-written.
 
-    python tests/fuzz/crashes.py --kills 200           scripts, libraries, bundles, checkpoints and training in turn
+    python tests/fuzz/crashes.py --kills 200           scripts, the studio, libraries, bundles, checkpoints and training
 
 A killed process is a fork that runs the shipped functions. It ends by SIGKILL before one of its operations on files, or by
 a timer of its own processor time anywhere in between; so a busy machine changes nothing. Then the files are read as
@@ -14,8 +14,9 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -27,6 +28,11 @@ from keystride.files import recover
 from keystride.keyframes.files import load_script, save_script
 from keystride.motion.index import load_library_clips, save_library
 from keystride.robot.go2 import GO2
+from keystride.studio.document.draft import from_script
+from keystride.studio.document.history import Document, SavedFile
+from keystride.studio.document.storage import dump
+from keystride.studio.drafts_folder import DraftsFolder
+from keystride.studio.script_folder import ScriptFolder
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree", "os.listdir", "os.scandir"}
 WHOLE = 0  # exit code of a fork that was not killed
@@ -53,6 +59,34 @@ def check_script(folder: Path) -> None:
     labels = {keyframe.label for keyframe in load_script(folder / "script.yaml").keyframes}
     assert labels in ({"first", None}, {"new"}), labels
     check_leftovers(folder / "script.yaml")
+
+
+# A script and the unsaved work of a tab, as the studio saves them.
+
+
+def prepare_studio(folder: Path) -> None:
+    save_script(script(), folder / "script.yaml")
+    DraftsFolder(folder).write("tab", dump(Document(from_script(script()), "script.yaml")))
+
+
+def save_in_studio(folder: Path) -> None:
+    scripts = ScriptFolder(folder)
+    loaded = scripts.load("script.yaml")
+    before = from_script(loaded.script)
+    keyframes = tuple(one.model_copy(update={"label": "new"}) for one in loaded.script.keyframes)
+    after = from_script(loaded.script.model_copy(update={"keyframes": keyframes}))
+    DraftsFolder(folder).write("tab", dump(Document(after, "script.yaml")))
+    scripts.save("script.yaml", after, SavedFile(before, loaded.digest))
+
+
+def check_studio(folder: Path) -> None:
+    (stored,) = DraftsFolder(folder).entries()
+    for found in (DraftsFolder(folder).read(stored.tab), load_script(folder / "script.yaml")):
+        assert found is not None
+        kept = found.draft.script() if isinstance(found, Document) else found
+        assert kept is not None
+        assert {keyframe.label for keyframe in kept.keyframes} in ({"first", None}, {"new"})
+    assert ScriptFolder(folder).names() == ("script.yaml",)
 
 
 # Libraries, as `keystride motion import` writes them.
@@ -160,7 +194,7 @@ def prepare_training(folder: Path) -> None:
     (folder / "recipe.yaml").write_text(RECIPE)
 
     def action() -> None:
-        def seen() -> None:
+        def seen(event: str) -> None:
             if os.path.exists(folder / "run" / "checkpoints" / "00000003"):
                 os.kill(os.getpid(), signal.SIGKILL)
 
@@ -190,6 +224,7 @@ def check_training(folder: Path) -> None:
 
 WORKS = {
     "script": Work(lambda folder: save_script(script(), folder / "script.yaml"), save_new_script, check_script),
+    "studio": Work(prepare_studio, save_in_studio, check_studio),
     "library": Work(lambda folder: library(swaying(), folder / "library"), save_new_library, check_library),
     "run": Work(lambda folder: save_run(folder, 1, 4), lambda folder: save_run(folder, 4, 7), check_run),
     "bundle": Work(prepare_bundle, pack_bundle, check_bundle),
@@ -220,32 +255,31 @@ def forked(action: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def watch(folder: Path, seen: Callable[[], None]) -> None:
-    """Call a function before every operation of this process on files of the folder."""
+def watch(folder: Path, seen: Callable[[str], None]) -> None:
+    """Call a function with the name of every operation of this process on files of the folder, before it happens."""
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event in EVENTS and any(isinstance(one, str | Path) and str(one).startswith(str(folder)) for one in args):
-            seen()
+            seen(event)
 
     sys.addaudithook(hook)
 
 
-def measure(work: Work, folder: Path) -> tuple[int, float]:
-    """Return how many operations on files the work has, and how much processor time it takes."""
+def measure(work: Work, folder: Path) -> tuple[list[str], float]:
+    """Return the operations on files that the work has, and how much processor time it takes."""
     reader, writer = os.pipe()
 
     def action() -> None:
-        count = 0
+        events: list[str] = []
 
-        def seen() -> None:
-            nonlocal count
-            count += 1
-            if count > MOST_EVENTS:  # training goes on: it is never let to its end
+        def seen(event: str) -> None:
+            events.append(event)
+            if len(events) > MOST_EVENTS:  # training goes on: it is never let to its end
                 tell()
                 os._exit(WHOLE)
 
         def tell() -> None:
-            os.write(writer, json.dumps([count, process_time() - began]).encode())
+            os.write(writer, json.dumps([events, process_time() - began]).encode())
 
         began = process_time()
         watch(folder, seen)
@@ -254,24 +288,24 @@ def measure(work: Work, folder: Path) -> tuple[int, float]:
 
     assert forked(action) == WHOLE
     os.close(writer)
-    count, seconds = json.loads(os.read(reader, 100))
-    os.close(reader)
-    return count, seconds
+    with os.fdopen(reader) as told:
+        events, seconds = json.load(told)
+    return events, seconds
 
 
 MOST_EVENTS = 400
 
 
-def kill(work: Work, folder: Path, operations: int, seconds: float, random: Random) -> int:
-    """Do the work in a fork that ends at a random moment."""
-    at = random.randrange(operations)
+def kill(work: Work, folder: Path, operations: list[str], seconds: float, random: Random) -> tuple[int, str]:
+    """Do the work in a fork that ends at a random moment; return its exit code and what it was about to do."""
+    at = random.randrange(len(operations))
     by_time = random.random() < 0.4
     moment = random.uniform(1e-5, seconds)
 
     def action() -> None:
         count = 0
 
-        def seen() -> None:
+        def seen(event: str) -> None:
             nonlocal count
             if count == at:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -284,13 +318,26 @@ def kill(work: Work, folder: Path, operations: int, seconds: float, random: Rand
             watch(folder, seen)
         work.change(folder)
 
-    return forked(action)
+    return forked(action), "in between" if by_time else operations[at]
 
 
-def run(name: str, kills: int, seed: int) -> tuple[int, int]:
-    """Return how many forks were killed, and how many of these kills lost something."""
-    work, random = WORKS[name], Random(f"{name} {seed}")
-    killed = lost = 0
+@dataclass
+class Count:
+    killed: int = 0
+    lost: int = 0
+    unfinished: int = 0  # kills that left something under a temporary name
+    moments: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        moments = ", ".join(f"{name} {number}" for name, number in self.moments.most_common())
+        return (
+            f"{self.killed:4} kills, {self.lost} with something lost or half-written; "
+            f"{self.unfinished} in the middle of a write; before {moments}"
+        )
+
+
+def run(name: str, kills: int, seed: int) -> Count:
+    work, random, count = WORKS[name], Random(f"{name} {seed}"), Count()
     with tempfile.TemporaryDirectory() as place:
         original = Path(place).resolve() / "original"
         original.mkdir()
@@ -299,20 +346,22 @@ def run(name: str, kills: int, seed: int) -> tuple[int, int]:
         folder = original.with_name("work")
         shutil.copytree(original, folder)
         operations, seconds = measure(work, folder)
-        while killed < kills:
+        while count.killed < kills:
             shutil.rmtree(folder)
             shutil.copytree(original, folder)
-            code = kill(work, folder, operations, seconds, random)
+            code, moment = kill(work, folder, operations, seconds, random)
             if code == WHOLE:  # it was done before its time came
                 continue
             assert code in (-signal.SIGKILL, -signal.SIGPROF), f"{name}: the work itself failed, exit code {code}"
-            killed += 1
+            count.killed += 1
+            count.moments[moment] += 1
+            count.unfinished += any(".part" in path.name or ".old" in path.name for path in folder.rglob("*"))
             try:
                 work.check(folder)
             except Exception as error:
-                lost += 1
-                print(f"{name}: after kill {killed}: {type(error).__name__}: {error}", flush=True)
-    return killed, lost
+                count.lost += 1
+                print(f"{name}: after kill {count.killed}: {type(error).__name__}: {error}", flush=True)
+    return count
 
 
 def main() -> int:
@@ -322,13 +371,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
-    total = [0, 0]
+    total = Count()
     for name in options.only:
-        killed, lost = run(name, -(-options.kills // len(options.only)), options.seed)
-        total = [total[0] + killed, total[1] + lost]
-        print(f"{name:10} {killed:4} kills, {lost} with something lost or half-written", flush=True)
-    print(f"{'all':10} {total[0]:4} kills, {total[1]} with something lost or half-written")
-    return total[1] > 0
+        count = run(name, -(-options.kills // len(options.only)), options.seed)
+        total.killed, total.lost = total.killed + count.killed, total.lost + count.lost
+        total.unfinished, total.moments = total.unfinished + count.unfinished, total.moments + count.moments
+        print(f"{name:10}{count}", flush=True)
+    print(f"{'all':10}{total}")
+    return total.lost > 0
 
 
 if __name__ == "__main__":
