@@ -61,8 +61,7 @@ def evaluate(
     `library` and `unseen` are folders of clips made by `keystride motion import`; the clips that ship are always included.
     """
     from keystride.evaluation.evaluate import SUITES, run_suites
-    from keystride.evaluation.libraries import load_libraries
-    from keystride.evaluation.suites import Contender, Setting
+    from keystride.evaluation.suites import Contender, Setting, load_libraries
 
     unknown = sorted(set(suites) - set(SUITES))
     if unknown:
@@ -90,7 +89,7 @@ def make_env(
 
     `flat` gives observations as one vector for each robot, otherwise as a dict of state, goals and visible.
     """
-    from keystride.evaluation.libraries import load_libraries
+    from keystride.evaluation.suites import load_libraries
     from keystride.gym_env import KeyframeVectorEnv
     from keystride.task.config import TaskConfig
 

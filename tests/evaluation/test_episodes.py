@@ -2,12 +2,23 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from keystride.evaluation.episodes import NEVER, Controller, Rollout, Trace, World, run_episodes
-from keystride.evaluation.initial_states import exact_stance, noisy_stance
+from keystride import geometry
+from keystride.evaluation.episodes import (
+    NEVER,
+    Controller,
+    EpisodeRollout,
+    StanceNoise,
+    Trace,
+    World,
+    exact_stance,
+    noisy_stance,
+    run_episodes,
+)
 from keystride.keyframes.goals import Goals
 from keystride.physics.simulator import Randomization
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
+from keystride.robot.kinematics import standing_height
 
 
 def same(a: Trace, b: Trace) -> bool:
@@ -65,7 +76,7 @@ def test_a_fall_after_the_episode_is_none(collapsing: type, standing_goals: Goal
 
 
 def test_the_same_seed_gives_the_same_bits_on_any_number_of_threads(standing: Policy, standing_goals: Goals) -> None:
-    def run(seed: int, threads: int) -> Rollout:
+    def run(seed: int, threads: int) -> EpisodeRollout:
         start = noisy_stance(GO2, 2, np.random.default_rng(seed))
         world = World(randomization=Randomization(push_interval=(5, 10)), seed=seed, threads=threads)
         return run_episodes(standing, GO2, start, standing_goals, world=world)
@@ -90,3 +101,26 @@ def test_progress_goes_up_to_one(standing: Policy, standing_goals: Goals) -> Non
     run_episodes(standing, GO2, exact_stance(GO2, 2), standing_goals, progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
+
+
+def test_without_noise_it_is_the_stance() -> None:
+    still = StanceNoise(0.0, 0.0, 0.0, 0.0, 0.0)
+    drawn, exact = noisy_stance(GO2, 3, np.random.default_rng(0), still), exact_stance(GO2, 3)
+    for name in ("position", "orientation", "linear_velocity", "angular_velocity", "joint_angles", "joint_velocities"):
+        assert np.allclose(getattr(drawn, name), getattr(exact, name))
+
+
+def test_noise_fills_its_widths_and_stays_inside() -> None:
+    noise = StanceNoise()
+    start = noisy_stance(GO2, 4000, np.random.default_rng(1), noise)
+    off = np.abs(start.joint_angles - GO2.stance)
+    assert 0.99 * noise.joints < off.max() <= noise.joints
+    assert 0.99 * noise.velocity < np.abs(start.linear_velocity).max() <= noise.velocity
+    assert np.abs(start.joint_angles.mean(axis=0) - GO2.stance).max() < 0.1 * noise.joints
+
+
+def test_goals_are_seen_from_an_exact_spot_and_heading_with_the_feet_on_the_ground() -> None:
+    start = noisy_stance(GO2, 50, np.random.default_rng(2))
+    assert not start.position[:, :2].any()
+    assert np.allclose(geometry.yaw_of(start.orientation), 0.0)
+    assert np.allclose(start.position[:, 2], standing_height(GO2, start.joint_angles))

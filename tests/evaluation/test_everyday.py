@@ -3,8 +3,7 @@ import pytest
 
 from keystride import geometry
 from keystride.evaluation.everyday import ERRANDS, drift, everyday
-from keystride.evaluation.libraries import Libraries
-from keystride.evaluation.suites import Contender, Setting
+from keystride.evaluation.suites import Contender, Libraries, Setting
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.evaluation.recording import Recording, ghost_poses, play_script, summary
+from keystride.evaluation.recording import Recording, ghost_poses, play_script, recording_summary
 from keystride.keyframes.script import Keyframe, Script
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
@@ -45,7 +45,7 @@ def test_a_ghost_is_what_was_asked_and_for_the_rest_the_robot(recording: Recordi
 
 
 def test_the_summary_is_plain_json_with_the_errors_that_were_asked_for(recording: Recording) -> None:
-    data = json.loads(json.dumps(summary(recording), allow_nan=False))
+    data = json.loads(json.dumps(recording_summary(recording), allow_nan=False))
     assert [list(k["errors"]) for k in data["keyframes"]] == [
         ["posture_deg"],
         ["distance_m"],

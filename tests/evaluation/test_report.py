@@ -2,12 +2,19 @@ import re
 from dataclasses import replace
 
 from keystride.evaluation import figures
-from keystride.evaluation.libraries import Libraries
 from keystride.evaluation.report import Picture, report_page
-from keystride.evaluation.robustness import robustness
 from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
 from keystride.evaluation.style import style
-from keystride.evaluation.suites import Contender, Setting, anticipation, generalization, matching, run_waypoints
+from keystride.evaluation.suites import (
+    Contender,
+    Libraries,
+    Setting,
+    anticipation,
+    generalization,
+    matching,
+    robustness,
+    run_waypoints,
+)
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from keystride.evaluation.libraries import Libraries
 from keystride.evaluation.recording import play_script
 from keystride.evaluation.results import Row
-from keystride.evaluation.suites import Contender, Setting, anticipation, matching
+from keystride.evaluation.suites import Contender, Libraries, Setting, anticipation, matching
 from keystride.keyframes.files import load_script
 from keystride.policy.bundle import FIGURES, SHIPPED, known
 from keystride.policy.runtime import Policy

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from keystride.evaluation.libraries import Libraries
 from keystride.evaluation.style import STRETCH, frechet_distance, motion_of_clips, style
-from keystride.evaluation.suites import Contender, Setting
+from keystride.evaluation.suites import Contender, Libraries, Setting
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 

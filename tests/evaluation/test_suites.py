@@ -1,11 +1,27 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from keystride.evaluation.libraries import Libraries
-from keystride.evaluation.suites import Contender, Setting, anticipation, generalization, heeded, matching
+from keystride.evaluation.episodes import World
+from keystride.evaluation.suites import (
+    FACTORS,
+    Contender,
+    Libraries,
+    Setting,
+    anticipation,
+    draw_episodes,
+    generalization,
+    heeded,
+    load_libraries,
+    matching,
+    robustness,
+)
 from keystride.keyframes.goals import empty_goals
+from keystride.motion.authored.catalogue import CATALOGUE
+from keystride.motion.authored.performance import as_clip
+from keystride.motion.index import save_library
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 
@@ -94,3 +110,37 @@ def test_figures_are_reprinted_exactly(standing: Policy, libraries: Libraries) -
 def test_episodes_are_independent(standing: Policy, libraries: Libraries) -> None:
     rollout = matching(setting(standing, libraries)).rollouts["walk"]
     assert len(np.unique(rollout.errors[:, 0, 0])) == 6
+
+
+def test_varying_nothing_is_the_plain_simulation_bit_for_bit(standing: Policy, libraries: Libraries) -> None:
+    setting = Setting(GO2, Contender("standing", standing), libraries, episodes=4)
+    drawn = draw_episodes(setting, "robustness", libraries.dataset, random_share=0.5)
+    plain = setting.run("plain", setting.contender, drawn.start, drawn.goals)
+    nothing = setting.run("n", setting.contender, drawn.start, drawn.goals, World(randomization=FACTORS["nothing"]))
+    assert np.array_equal(plain.trace.position, nothing.trace.position)
+
+
+def test_every_factor_changes_the_same_episodes(standing: Policy, libraries: Libraries) -> None:
+    outcome = robustness(Setting(GO2, Contender("standing", standing), libraries, episodes=4))
+    assert list(outcome.rollouts) == ["nothing", "friction", "gains", "lag", "pushes", "everything"]
+    base = outcome.rollouts["nothing"]
+    for name, rollout in outcome.rollouts.items():
+        assert np.array_equal(rollout.goals.position, base.goals.position)
+        assert np.array_equal(rollout.trace.position[0], base.trace.position[0])
+        assert (name == "nothing") == np.array_equal(rollout.trace.position, base.trace.position)
+
+
+def test_a_folder_is_split_as_its_index_says(tmp_path: Path) -> None:
+    clips = [as_clip(GO2, name, CATALOGUE[name](GO2)) for name in ("walk", "sit")]
+    save_library(clips, tmp_path, GO2.name, held_out=["sit"])
+    libraries = load_libraries(GO2, [tmp_path], [tmp_path], authored=False)
+    assert libraries.dataset.names[0] == "walk"
+    assert libraries.held_out is not None
+    assert libraries.held_out.names[0] == "sit"
+    assert libraries.unseen is not None
+    assert {"walk", "sit"} <= set(libraries.unseen.names)  # of a foreign library both sides are unseen
+
+
+def test_a_folder_without_a_library_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no motion library"):
+        load_libraries(GO2, [tmp_path / "nothing"])

@@ -23,7 +23,7 @@ from keystride.motion.importers.selection import load_selection
 from keystride.motion.index import load_library_clips
 from keystride.motion.library import Library
 from keystride.policy.curve import read_curve
-from keystride.policy.runtime import Critics, Policy
+from keystride.policy.runtime import ExportedCritics, Policy
 from keystride.robot.catalogue import load_robot
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
@@ -100,7 +100,7 @@ def trainer() -> Any:
 
 
 def read_checkpoint(path: Path) -> None:
-    from keystride.policy.weights import load_weights
+    from keystride.policy.loading import load_weights
 
     trainer().load(path.parent)
     load_weights(path.parent)
@@ -187,7 +187,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "script": read_script,
     "upload": read_upload,
     "policy": Policy.load,
-    "critic": Critics.load,
+    "critic": ExportedCritics.load,
     "bundle": read_bundle,
     "pack": pack_bundle,
     "curve": read_metrics,

@@ -11,7 +11,7 @@ from keystride.keyframes.edit import concatenate, in_unit, mirror, shift, with_s
 from keystride.keyframes.feasibility import ROBOT_RADIUS, warnings
 from keystride.keyframes.files import format_script, load_script, parse_script, plain, save_script
 from keystride.keyframes.goals import empty_goals
-from keystride.keyframes.inbetween.planner import Plan
+from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.script import MAX_CORNERS, MAX_OBSTACLES, Keyframe, Obstacle, Script, Stage
 from keystride.keyframes.stage import area, circle, crossing_edges, distances, inside, outline
 from keystride.robot.description import Floats
@@ -26,7 +26,7 @@ def walk(*places: tuple[float, float], **stage: object) -> Script:
     return Script(stage=Stage.model_validate(stage), keyframes=keyframes)
 
 
-def messages(script: Script, plan: Plan | None = None) -> list[tuple[int, str]]:
+def messages(script: Script, plan: WaypointPlan | None = None) -> list[tuple[int, str]]:
     return [(warning.row, warning.message) for warning in warnings(script, plan=plan)]
 
 
@@ -129,7 +129,7 @@ def test_waypoints_are_part_of_the_path():
     goals.step[:] = [[75, 150]]
     goals.presence[..., 0] = True
     path = np.array([[[1.0, 0.6, 0.0], [2.0, 0.0, 0.0]]])
-    plan = Plan(goals, path, np.array([[True, False]]))
+    plan = WaypointPlan(goals, path, np.array([[True, False]]))
     assert messages(script) == []
     assert messages(script, plan) == [(0, "the path to it meets obstacle 1")]
 

@@ -4,10 +4,9 @@ from pathlib import Path
 import pytest
 
 from keystride.policy.bundle import POLICY, find, home, is_bundle, known, onnx_file, run_checkpoint
-from keystride.policy.loading import open_policy, policy_content
+from keystride.policy.loading import Weights, fingerprint, load_weights, open_policy, policy_content, save_weights
 from keystride.policy.metadata import PolicyError
 from keystride.policy.packing import check_bundle
-from keystride.policy.weights import Weights, fingerprint, load_weights, save_weights
 
 
 def test_every_kind_of_policy_is_found(bundle: Path, run_folder: Path) -> None:

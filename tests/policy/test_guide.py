@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.evaluation.episodes import run_episodes
-from keystride.evaluation.initial_states import exact_stance
+from keystride.evaluation.episodes import exact_stance, run_episodes
 from keystride.keyframes.goals import Goals, empty_goals
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Keyframe, Script

@@ -5,10 +5,10 @@ import pytest
 from keystride import __version__
 from keystride.keyframes.goals import COMPONENTS
 from keystride.policy.interface import INPUTS
-from keystride.policy.metadata import MARK, ZEROS, PolicyError, checksum, from_strings, sealed
+from keystride.policy.loading import fingerprint
+from keystride.policy.metadata import MARK, ZEROS, PolicyError, file_checksum, from_strings, sealed
 from keystride.policy.runtime import Policy
 from keystride.policy.trained import Trained
-from keystride.policy.weights import fingerprint
 from keystride.robot.go2 import GO2
 
 
@@ -33,10 +33,10 @@ def test_the_seal_is_the_sha256_of_the_file_with_zeros_in_its_place() -> None:
     content = b"before" + MARK + ZEROS.encode() + b"after"
     digest = hashlib.sha256(content).hexdigest()
     assert sealed(content) == b"before" + MARK + digest.encode() + b"after"
-    assert checksum(sealed(content)) == digest
-    assert checksum(sealed(content) + b"!") != digest
+    assert file_checksum(sealed(content)) == digest
+    assert file_checksum(sealed(content) + b"!") != digest
 
 
 def test_without_a_place_there_is_no_seal() -> None:
     with pytest.raises(PolicyError, match="no checksum"):
-        checksum(b"something else")
+        file_checksum(b"something else")

@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,11 @@ import yaml
 
 from keystride.errors import FileError
 from keystride.policy.bundle import CARD, CONFIG, CRITIC, CURVE, FIGURES, POLICY, WEIGHTS, run_checkpoint
+from keystride.policy.loading import Weights, load_weights, save_weights
 from keystride.policy.metadata import PolicyError
-from keystride.policy.packing import check_bundle, pack
-from keystride.policy.trained import load_trained
-from keystride.policy.weights import Weights, load_weights, save_weights
+from keystride.policy.packing import card, check_bundle, pack
+from keystride.policy.runtime import Policy
+from keystride.policy.trained import Trained, load_trained
 
 ROW = {
     "suite": "matching",
@@ -120,3 +122,25 @@ def test_a_new_bundle_takes_the_old_ones_place_or_leaves_it(bundle: Path, copy: 
     pack(copy, copy)
     assert (copy / CARD).read_text() == card, "figures and notes stay with the bundle"
     assert sorted(path.name for path in copy.parent.iterdir()) == ["figures.json", "notes.md", "tiny"]
+
+
+def test_a_card_says_where_the_policy_comes_from(policy: Policy, trained: Trained) -> None:
+    told = replace(policy.metadata, training_data="mann: 3 clips; own clips", licence="CC BY-NC 4.0")
+    text = card("go2-any", told, trained.settings | {"start_from": "runs/first"}, 12.34)
+    for part in (
+        "# go2-any\n",
+        "any subset of position, roll, pitch, yaw and posture",
+        "- mann: 3 clips\n- own clips\n",
+        "under CC BY-NC 4.0, as the clips do. It may not be used commercially.",
+        "0.1 million control steps, 12.3 hours",
+        "begun with the weights of `runs/first`",
+        "Not measured yet",
+        "## Known limits",
+    ):
+        assert part in text
+
+
+def test_own_clips_alone_forbid_nothing(policy: Policy, trained: Trained) -> None:
+    text = card("own", policy.metadata, trained.settings, 1.0)
+    assert "commercially" not in text
+    assert "begun with" not in text

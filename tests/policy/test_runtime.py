@@ -14,7 +14,7 @@ from keystride.learner.config import WITH_DEMONSTRATIONS
 from keystride.physics.simulator import State
 from keystride.policy.bundle import CRITIC, POLICY
 from keystride.policy.metadata import ZEROS, PolicyError, sealed
-from keystride.policy.runtime import Critics, Network, Policy
+from keystride.policy.runtime import ExportedCritics, Network, Policy
 from keystride.robot.go2 import GO2
 
 NOW = np.array([60, 0, 30])
@@ -145,7 +145,7 @@ def test_resting_action_asks_for_the_angles(policy: Policy) -> None:
 
 def test_values_are_named_and_in_reward_units(bundle: Path, trained, scene) -> None:
     state, previous = scene
-    critics = Critics.load(bundle)
+    critics = ExportedCritics.load(bundle)
     values = critics.values(state, some_goals(2), NOW, previous)
     assert critics.metadata.value_names == tuple(group.name for group in WITH_DEMONSTRATIONS)
     assert values.shape == (3, 5)
@@ -217,7 +217,7 @@ def test_critics_are_no_policy_and_a_policy_no_critics(bundle: Path) -> None:
     with pytest.raises(PolicyError, match="critics, not a policy"):
         Policy.load(bundle / CRITIC)
     with pytest.raises(PolicyError, match="policy, not critics"):
-        Critics.load(bundle / POLICY)
+        ExportedCritics.load(bundle / POLICY)
 
 
 def test_a_policy_aware_of_the_next_keyframe_sees_no_other(content: bytes, policy: Policy, scene) -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import keystride
-from keystride.evaluation.episodes import run_episodes
-from keystride.evaluation.initial_states import exact_stance
+from keystride.evaluation.episodes import exact_stance, run_episodes
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import script_goals

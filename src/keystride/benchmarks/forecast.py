@@ -46,9 +46,9 @@ def measure(policy: str, scripts: int, rollouts: int) -> dict[str, Any]:
 
     from keystride.benchmarks.predictors import brier, goals_of, predict, random_scripts, ranking
     from keystride.policy.loading import open_policy
-    from keystride.policy.runtime import Critics
+    from keystride.policy.runtime import ExportedCritics
 
-    controller, critics = open_policy(policy), Critics.load(policy)
+    controller, critics = open_policy(policy), ExportedCritics.load(policy)
     goals = goals_of(random_scripts(scripts, np.random.default_rng(0)))
     start = time.perf_counter()
     found = predict(controller, critics, critics.metadata.value_names.index("goal"), goals, rollouts)

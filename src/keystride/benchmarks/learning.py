@@ -92,9 +92,9 @@ def first_at_or_below(values: Sequence[float | None], places: Sequence[float], t
 
 def learning_figure(curves: Mapping[str, Any]) -> Any:
     """Return a figure of the distances at keyframes over control steps and over minutes."""
-    from keystride.evaluation.rendering.plot_style import SOFT, drawing
+    from keystride.evaluation.rendering.plot_style import SOFT, styled_figure
 
-    with drawing(10.0, 6.0) as figure:
+    with styled_figure(10.0, 6.0) as figure:
         panels = figure.subplots(2, 2, sharey="col")
         for column, (kind, label) in enumerate(KINDS.items()):
             for row, (unit, scale) in enumerate((("steps", 1e-6), ("minutes", 1.0))):

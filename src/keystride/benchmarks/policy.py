@@ -30,7 +30,7 @@ class BenchmarkPolicy:
     def run(self) -> int:
         from keystride.policy.loading import open_policy
 
-        figures = measure(open_policy(self.policy), self.steps)
+        figures = measure_policy(open_policy(self.policy), self.steps)
         if self.json:
             import json
 
@@ -40,7 +40,7 @@ class BenchmarkPolicy:
         return 0
 
 
-def measure(policy: Policy, steps: int) -> dict[str, Any]:
+def measure_policy(policy: Policy, steps: int) -> dict[str, Any]:
     """Percentiles over steps with as many keyframes as the policy holds."""
     import numpy as np
 

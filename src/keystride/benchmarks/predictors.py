@@ -10,8 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from keystride.evaluation.episodes import Controller, World, make_simulator, run_episodes
-from keystride.evaluation.initial_states import exact_stance, noisy_stance
+from keystride.evaluation.episodes import Controller, World, exact_stance, make_simulator, noisy_stance, run_episodes
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.resolve import resolve, stack
 from keystride.keyframes.script import Keyframe, Script

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckScripts:
     """Check keyframe scripts: print each as a table with the speed and turn rate that it asks for.
 
     Warns where that is beyond what a Go2 does. A script that cannot be read ends in exit code 2, with every mistake by
@@ -64,9 +64,9 @@ def _print_schema() -> int:
     return 0
 
 
-def _metadata(command: Check) -> Metadata:
+def _metadata(command: CheckScripts) -> Metadata:
     """Of the policy that scripts are judged by."""
-    from keystride.policy.default import DEFAULT_POLICY
+    from keystride.policy import DEFAULT_POLICY
     from keystride.policy.metadata import PolicyError
     from keystride.policy.runtime import Policy
 
@@ -76,7 +76,7 @@ def _metadata(command: Check) -> Metadata:
         raise UserError(str(error)) from error
 
 
-def _check(path: Path, command: Check, metadata: Metadata | None) -> int:
+def _check(path: Path, command: CheckScripts, metadata: Metadata | None) -> int:
     """The report on one file; a bad one does not keep the others from theirs."""
     import sys
 
@@ -94,7 +94,7 @@ def _check(path: Path, command: Check, metadata: Metadata | None) -> int:
     return 0
 
 
-def _report(console: Console, path: Path, script: Script, command: Check, metadata: Metadata | None) -> None:
+def _report(console: Console, path: Path, script: Script, command: CheckScripts, metadata: Metadata | None) -> None:
     from rich.text import Text
 
     from keystride.keyframes.feasibility import warnings

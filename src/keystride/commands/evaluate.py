@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from keystride.errors import UserError
-from keystride.policy.default import DEFAULT_POLICY
+from keystride.policy import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
     from keystride.evaluation.episodes import Progress
-    from keystride.evaluation.libraries import Libraries
-    from keystride.evaluation.suites import Contender, Outcome, Setting
-    from keystride.evaluation.tables import Cell, Table
+    from keystride.evaluation.suites import Contender, Libraries, Setting, SuiteOutcome
+    from keystride.evaluation.tables import Table, TableCell
     from keystride.robot.description import Robot
 
 WIDTH = 118  # of tables that go to a file or a pipe
@@ -99,7 +98,7 @@ def _setting(command: Evaluate, bars: Bars) -> Setting:
 
 
 def _libraries(command: Evaluate, robot: Robot) -> Libraries:
-    from keystride.evaluation.libraries import load_libraries
+    from keystride.evaluation.suites import load_libraries
 
     try:
         return load_libraries(robot, command.library, command.unseen, authored=command.authored)
@@ -108,10 +107,10 @@ def _libraries(command: Evaluate, robot: Robot) -> Libraries:
 
 
 def _contender(name: str, robot: Robot) -> Contender:
-    from keystride.commands.play import load_policy
     from keystride.evaluation.suites import Contender
+    from keystride.policy.loading import open_policy
 
-    return Contender(Path(name).name, load_policy(name, robot))
+    return Contender(Path(name).name, open_policy(name, robot=robot))
 
 
 def _bars() -> Bars:
@@ -129,7 +128,7 @@ def _watched(bars: Bars, name: str) -> Iterator[Progress]:
     bars.remove_task(task)
 
 
-def _print(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
+def _print(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
     from rich.console import Console
 
     from keystride.evaluation.errors import THRESHOLDS
@@ -144,7 +143,7 @@ def _print(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
         console.print(hint, style="dim", highlight=False)
 
 
-def _hints(command: Evaluate, outcomes: Mapping[str, Outcome]) -> Iterator[str]:
+def _hints(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> Iterator[str]:
     if "generalization" in outcomes and not command.unseen:
         yield "unseen clips were not measured: --unseen DIR names a library of them"
     if "anticipation" in outcomes and command.next_policy is None:
@@ -163,14 +162,14 @@ def _rich(table: Table) -> Any:
     return drawn
 
 
-def _rich_cell(cell: Cell) -> Any:
+def _rich_cell(cell: TableCell) -> Any:
     from rich.text import Text
 
     text = Text(cell.ours, "green" if cell.better else "")
     return text.append(f"\n{cell.paper}", "dim") if cell.paper else text
 
 
-def _write_json(command: Evaluate, outcomes: Mapping[str, Outcome]) -> None:
+def _write_json(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
     import json
 
     from keystride import __version__
@@ -208,7 +207,7 @@ def _pictures(setting: Setting) -> list[Any]:
     ]
 
 
-def _write_report(command: Evaluate, outcomes: Mapping[str, Outcome], pictures: list[Any]) -> None:
+def _write_report(command: Evaluate, outcomes: Mapping[str, SuiteOutcome], pictures: list[Any]) -> None:
     from keystride.evaluation.report import report_page
     from keystride.files import write_atomically
 

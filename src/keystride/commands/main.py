@@ -16,7 +16,7 @@ from keystride.benchmarks.physics import BenchmarkPhysics
 from keystride.benchmarks.policy import BenchmarkPolicy
 from keystride.benchmarks.train import BenchmarkTrain
 from keystride.commands import errors
-from keystride.commands.check import Check
+from keystride.commands.check import CheckScripts
 from keystride.commands.curves import CompareCurves
 from keystride.commands.deploy import DeployGo2, DeployGuard
 from keystride.commands.deploy_tools import DeployReplay, DeploySelftest, DeploySim
@@ -63,7 +63,7 @@ COMMANDS: dict[str, type[Command] | Group] = {
             "train": BenchmarkTrain,
         },
     ),
-    "check": Check,
+    "check": CheckScripts,
     "curves": CompareCurves,
     "deploy": Group(
         "Play a policy on a Go2 or on a simulated one.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from keystride.errors import UserError
-from keystride.policy.default import DEFAULT_POLICY
+from keystride.policy import DEFAULT_POLICY
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from keystride.evaluation.recording import Recording
     from keystride.keyframes.script import Script
     from keystride.policy.runtime import Policy
-    from keystride.robot.description import Robot
 
 
 MAX_SECONDS_AFTER = 3600.0
@@ -60,10 +59,11 @@ class Play:
     def run(self) -> int:
         self._check()
         from keystride.evaluation.recording import play_script
+        from keystride.policy.loading import open_policy
         from keystride.robot.catalogue import load_robot
 
         robot = load_robot(self.robot)
-        policy, script = load_policy(self.policy, robot), _load_script(self.script)
+        policy, script = open_policy(self.policy, robot=robot), _load_script(self.script)
         _warn(policy, script, inbetween=self.inbetween)
         recording = play_script(
             policy,
@@ -78,9 +78,9 @@ class Play:
             _print(recording)
         self._write(recording)
         if self.viewer:
-            from keystride.evaluation.rendering.viewer import show
+            from keystride.evaluation.rendering.video import show_window
 
-            show(recording)
+            show_window(recording)
         return 0
 
     def _check(self) -> None:
@@ -116,16 +116,6 @@ class Play:
             _write_replay(recording, self.html)
         if self.video is not None:
             _write_video(recording, self.video)
-
-
-def load_policy(name: str, robot: Robot) -> Policy:
-    from keystride.policy.loading import open_policy
-    from keystride.policy.metadata import PolicyError
-
-    try:
-        return open_policy(name, robot=robot)
-    except PolicyError as error:
-        raise UserError(str(error)) from error
 
 
 def _load_script(path: Path) -> Script:
@@ -201,10 +191,10 @@ def _cell(error: float, digits: int) -> str:
 def _write_json(recording: Recording, path: Path) -> None:
     import json
 
-    from keystride.evaluation.recording import summary
+    from keystride.evaluation.recording import recording_summary
     from keystride.files import write_atomically
 
-    text = json.dumps(summary(recording), indent=2)
+    text = json.dumps(recording_summary(recording), indent=2)
     if path == Path("-"):
         print(text)
     else:

@@ -7,12 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from keystride import geometry
 from keystride.evaluation.errors import keyframe_errors, met
 from keystride.keyframes.goals import CONTROL_DT, Goals, used
 from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import Randomization, Simulator, StartState, State
+from keystride.physics.simulator import Randomization, Simulator, StartState, State, standing_start
 from keystride.policy.guide import guided
 from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import standing_height
 from keystride.task.terminations import fallen
 
 SECONDS_AFTER = 1.0  # an episode ends this long after its last keyframe, as in training
@@ -52,7 +54,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Rollout:
+class EpisodeRollout:
     goals: Goals  # (E, K)
     trace: Trace
     end: NDArray[np.int64]  # (E,) control step at which each episode is over
@@ -89,7 +91,7 @@ def run_episodes(
     progress: Progress | None = None,
     inbetween: bool = True,
     seconds_after: float = SECONDS_AFTER,
-) -> Rollout:
+) -> EpisodeRollout:
     """Simulate until some time after the last keyframe. The same arguments give the same arrays, bit for bit.
 
     A policy is given waypoints in gaps that are longer than it was trained on, unless inbetween is False.
@@ -99,7 +101,7 @@ def run_episodes(
     simulator.reset(np.arange(len(goals.step)), start)
     end = episode_ends(goals, seconds_after)
     trace, fell = _simulate(controller, robot, simulator, goals, int(end.max()), progress)
-    return Rollout(goals, trace, end, np.where(fell <= end, fell, NEVER))
+    return EpisodeRollout(goals, trace, end, np.where(fell <= end, fell, NEVER))
 
 
 def make_simulator(robot: Robot, environments: int, world: World) -> Simulator:
@@ -173,3 +175,40 @@ def _trace(states: list[State], targets: list[Floats]) -> Trace:
     names = [field.name for field in fields(Trace) if field.name != "joint_targets"]
     none = np.zeros((0, *states[0].joint_angles.shape))
     return Trace(*map(all_of, names), joint_targets=np.stack(targets) if targets else none)
+
+
+@dataclass(frozen=True)
+class StanceNoise:
+    """Half widths of even draws. Physics and policy are deterministic: without this all episodes would be the same."""
+
+    joints: float = 0.05  # rad
+    joint_speed: float = 0.1  # rad/s
+    velocity: float = 0.05  # m/s
+    turning: float = 0.05  # rad/s
+    tilt: float = 0.01  # rad of roll and pitch; the yaw is exact, since goals are seen from it
+
+
+def exact_stance(robot: Robot, count: int = 1) -> StartState:
+    """At the origin, facing x, at rest."""
+    return standing_start(count, float(standing_height(robot, robot.stance)), robot.stance)
+
+
+def noisy_stance(robot: Robot, count: int, random: np.random.Generator, noise: StanceNoise | None = None) -> StartState:
+    """At the origin, facing x, nearly in the stance and nearly at rest, feet on the ground."""
+    noise = noise or StanceNoise()
+
+    def even(width: float, columns: int) -> np.ndarray:
+        return random.uniform(-width, width, size=(count, columns))
+
+    joints = np.clip(robot.stance + even(noise.joints, len(robot.stance)), robot.lower, robot.upper)
+    tilt = np.concatenate([even(noise.tilt, 2), np.zeros((count, 1))], axis=1)
+    position = np.zeros((count, 3))
+    position[:, 2] = standing_height(robot, joints)
+    return StartState(
+        position=position,
+        orientation=geometry.from_roll_pitch_yaw(tilt),
+        linear_velocity=even(noise.velocity, 3),
+        angular_velocity=even(noise.turning, 3),
+        joint_angles=joints,
+        joint_velocities=even(noise.joint_speed, len(robot.stance)),
+    )

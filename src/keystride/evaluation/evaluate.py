@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
-from keystride.evaluation.body import motor_rows
 from keystride.evaluation.everyday import everyday
-from keystride.evaluation.robustness import robustness
+from keystride.evaluation.gait import motor_rows
 from keystride.evaluation.style import style
-from keystride.evaluation.suites import Outcome, Setting, anticipation, generalization, matching
+from keystride.evaluation.suites import Setting, SuiteOutcome, anticipation, generalization, matching, robustness
 
-SUITES: dict[str, Callable[[Setting], Outcome]] = {
+SUITES: dict[str, Callable[[Setting], SuiteOutcome]] = {
     "matching": matching,
     "generalization": generalization,
     "anticipation": anticipation,
@@ -18,9 +17,9 @@ SUITES: dict[str, Callable[[Setting], Outcome]] = {
 }
 
 
-def run_suites(names: Iterable[str], setting: Setting) -> dict[str, Outcome]:
+def run_suites(names: Iterable[str], setting: Setting) -> dict[str, SuiteOutcome]:
     """Return the outcome of each suite, by its name, and under `motors` how fast their joints went in all of them."""
     outcomes = {name: SUITES[name](setting) for name in names}
     rollouts = {name: list(outcome.rollouts.values()) for name, outcome in outcomes.items()}
-    outcomes["motors"] = Outcome(motor_rows(setting.robot, rollouts, setting.contender.name), {})
+    outcomes["motors"] = SuiteOutcome(motor_rows(setting.robot, rollouts, setting.contender.name), {})
     return outcomes

@@ -6,10 +6,9 @@ from math import pi, sin
 import numpy as np
 
 from keystride import geometry
-from keystride.evaluation.episodes import Rollout
-from keystride.evaluation.initial_states import noisy_stance
+from keystride.evaluation.episodes import EpisodeRollout, noisy_stance
 from keystride.evaluation.results import Row, Subject, rows_of_all_goals, single_row
-from keystride.evaluation.suites import Outcome, Setting
+from keystride.evaluation.suites import Setting, SuiteOutcome
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Keyframe, Script
@@ -56,7 +55,7 @@ ERRANDS = (
 )
 
 
-def everyday(setting: Setting) -> Outcome:
+def everyday(setting: Setting) -> SuiteOutcome:
     """All errands: errors, share of keyframes met, falls, and how far the robot drifts when it has to stand still."""
     rows, rollouts = [], {}
     for errand in ERRANDS:
@@ -65,10 +64,10 @@ def everyday(setting: Setting) -> Outcome:
         rollout = setting.run(errand.name, setting.contender, start, goals, seconds_after=errand.seconds_after)
         rollouts[errand.name] = rollout
         rows += errand_rows(errand, rollout, setting.contender.name)
-    return Outcome(rows, rollouts)
+    return SuiteOutcome(rows, rollouts)
 
 
-def errand_rows(errand: Errand, rollout: Rollout, policy: str) -> list[Row]:
+def errand_rows(errand: Errand, rollout: EpisodeRollout, policy: str) -> list[Row]:
     subject = Subject("everyday", errand.name, policy)
     still = slice(round(errand.still_from / CONTROL_DT), None)
     metres, degrees = drift(rollout.trace.position[still], rollout.trace.orientation[still])

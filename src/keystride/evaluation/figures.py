@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from keystride import geometry
-from keystride.evaluation.episodes import Rollout
+from keystride.evaluation.episodes import EpisodeRollout
 from keystride.evaluation.errors import METRICS, THRESHOLDS
-from keystride.evaluation.rendering.plot_style import INK, MISSED, OTHER, PATH, SERIES, SOFT, arrows, drawing
+from keystride.evaluation.rendering.plot_style import INK, MISSED, OTHER, PATH, SERIES, SOFT, arrows, styled_figure
 from keystride.evaluation.results import Row
 from keystride.evaluation.suites import NEXT_ONLY
 from keystride.evaluation.tables import HEADINGS
@@ -18,9 +18,9 @@ from keystride.robot.description import Floats
 MOST_PATHS = 60  # more only blacken the picture
 
 
-def trajectories(rollouts: Mapping[str, Rollout]) -> Any:
+def trajectories(rollouts: Mapping[str, EpisodeRollout]) -> Any:
     """Paths of the base from above, one panel a course, its keyframes as dots."""
-    with drawing(11.0, 4.6) as figure:
+    with styled_figure(11.0, 4.6) as figure:
         for axes, (name, rollout) in zip(figure.subplots(1, len(rollouts)), rollouts.items(), strict=True):
             _paths(axes, rollout, PATH)
             _spots(axes, rollout)
@@ -28,9 +28,9 @@ def trajectories(rollouts: Mapping[str, Rollout]) -> Any:
         return figure
 
 
-def timing(rollouts: Mapping[str, Rollout]) -> Any:
+def timing(rollouts: Mapping[str, EpisodeRollout]) -> Any:
     """The same goal at several times: the way there, and how far it still is."""
-    with drawing(11.0, 4.4) as figure:
+    with styled_figure(11.0, 4.4) as figure:
         above, left = figure.subplots(1, 2, width_ratios=(1, 1.3))
         for colour, (name, rollout) in zip(SERIES, rollouts.items(), strict=False):
             when = int(rollout.goals.step[0, 0])
@@ -46,10 +46,10 @@ def timing(rollouts: Mapping[str, Rollout]) -> Any:
         return figure
 
 
-def histograms(rollouts: Mapping[str, Rollout]) -> Any:
+def histograms(rollouts: Mapping[str, EpisodeRollout]) -> Any:
     """How the errors at keyframes are spread, one panel a metric."""
     present = [m for m in range(len(METRICS)) if any(_finite(rollout, m).size for rollout in rollouts.values())]
-    with drawing(min(4.2 * len(present), 15.0), 3.4) as figure:
+    with styled_figure(min(4.2 * len(present), 15.0), 3.4) as figure:
         panels = figure.subplots(1, len(present), squeeze=False)[0]
         for axes, m in zip(panels, present, strict=True):
             top = max(np.percentile(_finite(r, m), 98) for r in rollouts.values())
@@ -65,11 +65,11 @@ def histograms(rollouts: Mapping[str, Rollout]) -> Any:
         return figure
 
 
-def anticipation(rollouts: Mapping[str, Rollout], scenario: str = "turn") -> Any:
+def anticipation_figure(rollouts: Mapping[str, EpisodeRollout], scenario: str = "turn") -> Any:
     """Who sees both goals leans towards the second before the first: paths, and yaw at the first goal."""
     pair = {"aware of all goals": scenario, "aware of the next goal": scenario + NEXT_ONLY}
     pair = {label: rollouts[name] for label, name in pair.items() if name in rollouts}
-    with drawing(12.0, 4.4) as figure:
+    with styled_figure(12.0, 4.4) as figure:
         *paths, angles = figure.subplots(1, len(pair) + 1)
         for axes, colour, (label, rollout) in zip(paths, (PATH, OTHER), pair.items(), strict=False):
             _paths(axes, rollout, colour)
@@ -80,11 +80,11 @@ def anticipation(rollouts: Mapping[str, Rollout], scenario: str = "turn") -> Any
         return figure
 
 
-def robustness(rows: Sequence[Row]) -> Any:
+def robustness_figure(rows: Sequence[Row]) -> Any:
     """Distance at keyframes and falls, under each factor."""
     chosen = [row for row in rows if row.metric == "distance_m"]
     names = [row.scenario for row in chosen]
-    with drawing(9.0, 3.2) as figure:
+    with styled_figure(9.0, 3.2) as figure:
         error, falls = figure.subplots(1, 2, sharey=True)
         error.barh(names, [row.mean for row in chosen], color=PATH, height=0.6)
         error.set(title="distance at keyframes, m")
@@ -101,7 +101,7 @@ def robustness(rows: Sequence[Row]) -> Any:
 def learning_curve(curve: Mapping[str, Any]) -> Any:
     """What the bundle remembers of its training."""
     training, evaluation = curve["training"], curve["evaluation"]
-    with drawing(12.0, 3.4) as figure:
+    with styled_figure(12.0, 3.4) as figure:
         rewards, errors, life = figure.subplots(1, 3)
         for name in (n for n in training if n.startswith("reward/")):
             _curve(rewards, training, name, name.removeprefix("reward/"))
@@ -119,7 +119,7 @@ def learning_curve(curve: Mapping[str, Any]) -> Any:
 
 def compared_curves(curves: Mapping[str, Mapping[str, Any]]) -> Any:
     """The same quantities of several runs, over equal samples."""
-    with drawing(12.0, 3.4) as figure:
+    with styled_figure(12.0, 3.4) as figure:
         panels = figure.subplots(1, 3)
         for axes, kind in zip(panels, ("dataset", "random"), strict=False):
             for name, curve in curves.items():
@@ -142,18 +142,18 @@ def _curve(axes: Any, columns: Mapping[str, Any], name: str, label: str, marker:
     axes.plot(steps, values, label=label, linewidth=1.5, marker=marker)
 
 
-def _paths(axes: Any, rollout: Rollout, colour: str) -> None:
+def _paths(axes: Any, rollout: EpisodeRollout, colour: str) -> None:
     for e in range(min(len(rollout.end), MOST_PATHS)):
         path = rollout.trace.position[: _last(rollout, e) + 1, e]
         axes.plot(path[:, 0], path[:, 1], color=colour, linewidth=0.9, alpha=0.3)
 
 
-def _last(rollout: Rollout, e: int) -> int:
+def _last(rollout: EpisodeRollout, e: int) -> int:
     """The step of the last keyframe: after it, robots only come to rest."""
     return int(rollout.goals.step[e].max())
 
 
-def _spots(axes: Any, rollout: Rollout) -> None:
+def _spots(axes: Any, rollout: EpisodeRollout) -> None:
     used = rollout.goals.presence[0].any(axis=-1)
     x, y = rollout.goals.position[0, used, :2].T
     axes.plot(0, 0, "o", color=INK, markersize=5)
@@ -162,20 +162,20 @@ def _spots(axes: Any, rollout: Rollout) -> None:
         axes.annotate(str(k), (x_k, y_k), (7, 7), textcoords="offset points", color=MISSED, fontweight="bold")
 
 
-def _lean(axes: Any, rollout: Rollout) -> None:
+def _lean(axes: Any, rollout: EpisodeRollout) -> None:
     """Headings at the first goal."""
     some = slice(0, MOST_PATHS)
     at = rollout.trace.position[rollout.goals.step[some, 0], np.arange(len(rollout.end))[some]]
     arrows(axes, at, _first_yaw(rollout)[some], 0.22, INK, alpha=0.35, width=0.006)
 
 
-def _first_yaw(rollout: Rollout) -> Floats:
+def _first_yaw(rollout: EpisodeRollout) -> Floats:
     """(E,) rad, at the first goal."""
     rows = np.arange(len(rollout.end))
     return geometry.yaw_of(rollout.trace.orientation[rollout.goals.step[:, 0], rows])
 
 
-def _yaw_at_first(axes: Any, rollouts: Mapping[str, Rollout]) -> None:
+def _yaw_at_first(axes: Any, rollouts: Mapping[str, EpisodeRollout]) -> None:
     yaws = [np.degrees(_first_yaw(rollout)) for rollout in rollouts.values()]
     boxes = axes.boxplot(
         yaws, orientation="horizontal", widths=0.55, patch_artist=True, showfliers=False, medianprops={"color": INK}
@@ -199,6 +199,6 @@ def _from_above(axes: Any, title: str) -> None:
     axes.set(title=title, xlabel="x, m", ylabel="y, m")
 
 
-def _finite(rollout: Rollout, metric: int) -> Floats:
+def _finite(rollout: EpisodeRollout, metric: int) -> Floats:
     values = rollout.errors[..., metric]
     return values[~np.isnan(values)]

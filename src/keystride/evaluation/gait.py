@@ -1,23 +1,31 @@
-"""Gait in figures, from foot positions alone, so that policies and clips are measured by one ruler."""
+"""What the body does: gait, flights, and how fast the motors turn.
 
+Gait is measured from foot positions alone, in the same way for policies and for clips.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from keystride import geometry
+from keystride.evaluation.episodes import NEVER, EpisodeRollout
+from keystride.evaluation.results import Row, Subject, single_row
+from keystride.keyframes.goals import CONTROL_DT
 from keystride.motion.clip import FPS, difference
-from keystride.motion.signals import foot_clearance, planted_feet
+from keystride.motion.signals import feet_in_world, foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
-from keystride.robot.kinematics import feet_from_joints
 
 MOVING = 0.15  # m/s of the base: below, it stands, and a gait means nothing
 LOW = 0.005  # m: a foot this near to the ground touches it
 SKATING = 0.4  # m/s of a foot that touches the ground
+AIRBORNE = 0.01  # m under every foot
+FLIGHT = 0.15  # s: a leap
+SPEED_PERCENTILE = 99.9
 
 
 @dataclass(frozen=True)
-class Gait:
+class GaitFigures:
     """One value an episode or stretch of a clip, NaN where it holds no such thing; (E,) each."""
 
     duty_factor: Floats  # share of the time that a foot is planted, while moving
@@ -28,13 +36,7 @@ class Gait:
     joint_acceleration: Floats  # rad/s^2, root mean square: trembling shows here
 
 
-def feet_in_world(robot: Robot, position: Floats, orientation: Floats, joints: Floats) -> Floats:
-    """(..., 4, 3) m"""
-    feet = feet_from_joints(robot, joints)
-    return position[..., None, :] + geometry.rotate(orientation[..., None, :], feet)
-
-
-def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_velocities: Floats) -> Gait:
+def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_velocities: Floats) -> GaitFigures:
     """feet (T, E, 4, 3) m and base_velocity (T, E, 3) m/s in the world, joint_velocities (T, E, 12) rad/s."""
     height = foot_clearance(feet, robot)  # (T, E, 4)
     down = planted_feet(feet, robot, FPS)
@@ -43,7 +45,7 @@ def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_veloci
     landing = down & ~np.roll(down, 1, axis=0)
     landing[0] = False
     touching = height < LOW
-    return Gait(
+    return GaitFigures(
         duty_factor=_share(down & moving, moving),
         stride_hz=FPS * _share(landing & moving, moving),
         clearance_m=np.array([swing_height(height[:, e], down[:, e]) for e in range(feet.shape[1])]),
@@ -69,3 +71,58 @@ def _share(part: Floats | NDArray[np.bool_], whole: NDArray[np.bool_]) -> Floats
     """Sum of part over time and feet, by that of the whole; (E,)."""
     total = whole.sum(axis=(0, 2))
     return np.divide(part.sum(axis=(0, 2)), total, out=np.full(len(total), np.nan), where=total > 0)
+
+
+def airborne_seconds(robot: Robot, rollout: EpisodeRollout) -> Floats:
+    """(E,) the longest time with no foot on the ground, up to the end of the episode or to a fall."""
+    trace = rollout.trace
+    feet = feet_in_world(robot, trace.position, trace.orientation, trace.joint_angles)  # (T, E, 4, 3)
+    flying = (foot_clearance(feet, robot) > AIRBORNE).all(axis=-1) & _alive(rollout)
+    longest, current = np.zeros(flying.shape[1], dtype=np.int64), np.zeros(flying.shape[1], dtype=np.int64)
+    for frame in flying:
+        current = (current + 1) * frame
+        longest = np.maximum(longest, current)
+    return CONTROL_DT * longest.astype(np.float64)
+
+
+def flight_rows(subject: Subject, robot: Robot, rollout: EpisodeRollout) -> list[Row]:
+    """How long the robots flew, and the share of them that leapt."""
+    seconds = airborne_seconds(robot, rollout)
+    figures = {"airborne_s": seconds, "flight_share": (seconds >= FLIGHT - 1e-9).astype(np.float64)}
+    return [
+        single_row(subject, name, values, episodes=len(seconds), falls=rollout.falls)
+        for name, values in figures.items()
+    ]
+
+
+def motor_rows(robot: Robot, suites: Mapping[str, Iterable[EpisodeRollout]], policy: str) -> list[Row]:
+    """Joint speed (99.9th percentile) as a share of the motor's rating: of each suite, and of all together."""
+    shares = {name: [joint_speed_shares(robot, one) for one in rollouts] for name, rollouts in suites.items()}
+    shares = {name: np.concatenate(parts) for name, parts in shares.items() if parts}
+    if not shares:
+        return []
+    shares["all suites"] = np.concatenate(list(shares.values()))
+    falls = {name: sum(one.falls for one in rollouts) for name, rollouts in suites.items()}
+    episodes = {name: sum(len(one.fell) for one in rollouts) for name, rollouts in suites.items()}
+    return [
+        single_row(
+            Subject("motors", name, policy),
+            "joint_speed_share",
+            np.array([np.percentile(values, SPEED_PERCENTILE)]),
+            episodes=episodes.get(name, sum(episodes.values())),
+            falls=falls.get(name, sum(falls.values())),
+        )
+        for name, values in shares.items()
+    ]
+
+
+def joint_speed_shares(robot: Robot, rollout: EpisodeRollout) -> NDArray[np.float32]:
+    """(n,) of every joint at every control step until the episode ends or the robot falls."""
+    speed = np.abs(rollout.trace.joint_velocities) / robot.speed_limit  # (T, E, 12)
+    return speed[_alive(rollout)].astype(np.float32).ravel()
+
+
+def _alive(rollout: EpisodeRollout) -> NDArray[np.bool_]:
+    """(T, E)"""
+    over = np.where(rollout.fell == NEVER, rollout.end, np.minimum(rollout.fell, rollout.end))
+    return np.arange(len(rollout.trace.position))[:, None] <= over

@@ -8,9 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.evaluation.episodes import NEVER, SECONDS_AFTER, Controller, Rollout, World, run_episodes
+from keystride.evaluation.episodes import (
+    NEVER,
+    SECONDS_AFTER,
+    Controller,
+    EpisodeRollout,
+    World,
+    exact_stance,
+    run_episodes,
+)
 from keystride.evaluation.errors import METRICS, THRESHOLDS
-from keystride.evaluation.initial_states import exact_stance
 from keystride.files import write_atomically
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
 from keystride.keyframes.resolve import script_goals
@@ -107,7 +114,7 @@ def play_script(
 
 
 def record(
-    rollout: Rollout, row: int, robot: Robot, *, title: str, policy: str, labels: tuple[str, ...] | None = None
+    rollout: EpisodeRollout, row: int, robot: Robot, *, title: str, policy: str, labels: tuple[str, ...] | None = None
 ) -> Recording:
     """One robot of a rollout."""
     trace, last = rollout.trace, int(rollout.end[row])
@@ -140,7 +147,7 @@ def ghost_poses(recording: Recording) -> Floats:
     return poses
 
 
-def summary(recording: Recording) -> dict[str, Any]:
+def recording_summary(recording: Recording) -> dict[str, Any]:
     """What `keystride play --json` writes: figures alone, no motion."""
     return {
         "script": recording.title,

@@ -8,8 +8,8 @@ from typing import Any
 
 from keystride.evaluation import figures
 from keystride.evaluation.rendering.plot_style import as_svg
-from keystride.evaluation.suites import Outcome
-from keystride.evaluation.tables import Cell, Table, suite_table
+from keystride.evaluation.suites import SuiteOutcome
+from keystride.evaluation.tables import Table, TableCell, suite_table
 
 NOTES = {
     "matching": "Full poses: position, roll, pitch, yaw and posture, from a stance with small random differences.",
@@ -33,58 +33,72 @@ class Picture:
 
 
 def report_page(
-    about: str, outcomes: Mapping[str, Outcome], shown: Iterable[Picture] = (), curve: Mapping[str, Any] | None = None
+    about: str,
+    outcomes: Mapping[str, SuiteOutcome],
+    shown: Iterable[Picture] = (),
+    curve: Mapping[str, Any] | None = None,
 ) -> str:
     """about is a line on what was measured; shown are pictures beyond those of the suites."""
     sections = [_section(suite, outcome) for suite, outcome in outcomes.items()]
-    extra = "".join(map(_figure, shown))
+    extra = "".join(map(figure_html, shown))
     if extra:
         sections.insert(0, f"<h2>Position goals</h2>{extra}")
     if curve is not None:
         hours, steps = curve["hours"], curve["steps"] / 1e6
         caption = f"{steps:.1f} million control steps, {hours:.1f} hours"
-        sections.append("<h2>Learning</h2>" + _figure(Picture(caption, figures.learning_curve(curve))))
+        sections.append("<h2>Learning</h2>" + figure_html(Picture(caption, figures.learning_curve(curve))))
+    return html_page(
+        "Keystride evaluation",
+        f"<p>{escape(about)}</p>"
+        "<p>Mean ± standard deviation over all episodes, those with a fall included. Below each, in grey, the paper's "
+        "cell; green where ours is not worse.</p>"
+        f"{''.join(sections)}",
+    )
+
+
+def html_page(title: str, body: str) -> str:
+    """A page that needs no other file and fetches none; body is HTML."""
     style = (files("keystride.evaluation") / "report.css").read_text(encoding="utf-8")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        f"<title>Keystride evaluation</title><style>{style}</style></head><body>"
-        f"<h1>Keystride evaluation</h1><p>{escape(about)}</p>"
-        "<p>Mean ± standard deviation over all episodes, those with a fall included. Below each, in grey, the paper's "
-        "cell; green where ours is not worse.</p>"
-        f"{''.join(sections)}</body></html>"
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>"
+        f"<h1>{escape(title)}</h1>{body}</body></html>"
     )
 
 
-def _section(suite: str, outcome: Outcome) -> str:
+def _section(suite: str, outcome: SuiteOutcome) -> str:
     table = suite_table(suite, outcome.rows)
-    pictures = "".join(_figure(picture) for picture in _pictures(suite, outcome))
-    return f"<h2>{escape(table.title)}</h2><p>{escape(NOTES[suite])}</p>{_table(table)}{pictures}"
+    pictures = "".join(figure_html(picture) for picture in _pictures(suite, outcome))
+    return f"<h2>{escape(table.title)}</h2><p>{escape(NOTES[suite])}</p>{table_html(table)}{pictures}"
 
 
-def _pictures(suite: str, outcome: Outcome) -> list[Picture]:
+def _pictures(suite: str, outcome: SuiteOutcome) -> list[Picture]:
     if suite in ("matching", "generalization"):
         return [Picture("Errors at keyframes.", figures.histograms(outcome.rollouts))]
     if suite == "anticipation":
         return [
-            Picture("The turn, from above; arrows: heading at the first goal.", figures.anticipation(outcome.rollouts))
+            Picture(
+                "The turn, from above; arrows: heading at the first goal.",
+                figures.anticipation_figure(outcome.rollouts),
+            )
         ]
     if suite == "robustness":
-        return [Picture("Errors and falls under each factor.", figures.robustness(outcome.rows))]
+        return [Picture("Errors and falls under each factor.", figures.robustness_figure(outcome.rows))]
     return []
 
 
-def _figure(picture: Picture) -> str:
+def figure_html(picture: Picture) -> str:
     return f"<figure>{as_svg(picture.figure)}<figcaption>{escape(picture.caption)}</figcaption></figure>"
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
     head = "".join(f"<th>{escape(heading)}</th>" for heading in table.headings)
     body = "".join(f"<tr>{''.join(map(_cell, line))}</tr>" for line in table.lines)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     paper = f"<small>{escape(cell.paper)}</small>" if cell.paper else ""
     mark = ' class="better"' if cell.better else ""
     return f"<td><span{mark}>{escape(cell.ours)}</span>{paper}</td>"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keystride.evaluation.episodes import Rollout
+from keystride.evaluation.episodes import EpisodeRollout
 from keystride.evaluation.errors import METRICS
 from keystride.evaluation.paper import Cells
 from keystride.keyframes.goals import used
@@ -49,7 +49,7 @@ class Subject:
 
 def rows_of_goal(
     subject: Subject,
-    rollout: Rollout,
+    rollout: EpisodeRollout,
     goal: int,
     cells: Cells = NO_CELLS,
     *,
@@ -65,7 +65,7 @@ def rows_of_goal(
     return _rows(subject, str(goal), rollout, chosen, cells, same, counts)
 
 
-def rows_of_all_goals(subject: Subject, rollout: Rollout, cells: Cells = NO_CELLS) -> list[Row]:
+def rows_of_all_goals(subject: Subject, rollout: EpisodeRollout, cells: Cells = NO_CELLS) -> list[Row]:
     """Every keyframe of every episode."""
     return _rows(subject, "all", rollout, used(rollout.goals), cells)
 
@@ -79,7 +79,7 @@ def single_row(subject: Subject, metric: str, values: Floats, *, episodes: int, 
 def _rows(
     subject: Subject,
     goal: str,
-    rollout: Rollout,
+    rollout: EpisodeRollout,
     chosen: NDArray[np.bool_],
     cells: Cells,
     same: bool = True,

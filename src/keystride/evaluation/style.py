@@ -4,11 +4,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from keystride.evaluation.episodes import Rollout
-from keystride.evaluation.gait import Gait, feet_in_world, measure_gait
+from keystride.evaluation.episodes import EpisodeRollout
+from keystride.evaluation.gait import GaitFigures, measure_gait
 from keystride.evaluation.results import Row, Subject, single_row
-from keystride.evaluation.suites import Outcome, Setting, draw
+from keystride.evaluation.suites import Setting, SuiteOutcome, draw_episodes
 from keystride.motion.library import Library
+from keystride.motion.signals import feet_in_world
 from keystride.robot.description import Floats, Robot
 
 STRETCH = 100  # frames; 2 s
@@ -26,10 +27,10 @@ class Motion:
     joint_velocities: Floats  # (T, E, 12)
 
 
-def style(setting: Setting) -> Outcome:
+def style(setting: Setting) -> SuiteOutcome:
     """The policy on keyframes of the clips, beside stretches of the clips, both drawn as training draws them."""
     library = setting.libraries.dataset
-    drawn = draw(setting, "style", library, random_share=0.0, reference_start=1.0, fewest_keyframes=KEYFRAMES)
+    drawn = draw_episodes(setting, "style", library, random_share=0.0, reference_start=1.0, fewest_keyframes=KEYFRAMES)
     rollout = setting.run("style", setting.contender, drawn.start, drawn.goals)
     clips = motion_of_clips(setting.robot, library, setting.random("clips"), CLIP_STRETCHES)
     other = motion_of_clips(setting.robot, library, setting.random("more clips"), CLIP_STRETCHES)
@@ -38,10 +39,10 @@ def style(setting: Setting) -> Outcome:
         *_rows(Subject("style", "policy", setting.contender.name), setting.robot, performed, clips, rollout.falls),
         *_rows(Subject("style", "clips", ""), setting.robot, clips, other, 0),
     ]
-    return Outcome(rows, {"style": rollout})
+    return SuiteOutcome(rows, {"style": rollout})
 
 
-def motion_of_rollout(robot: Robot, rollout: Rollout) -> Motion:
+def motion_of_rollout(robot: Robot, rollout: EpisodeRollout) -> Motion:
     """The first two seconds of every episode."""
     trace, some = rollout.trace, slice(0, STRETCH)
     feet = feet_in_world(robot, trace.position[some], trace.orientation[some], trace.joint_angles[some])
@@ -80,7 +81,7 @@ def _rows(subject: Subject, robot: Robot, motion: Motion, reference: Motion, fal
         "frechet_velocities_rad_s": _distance(motion.joint_velocities, reference.joint_velocities),
     }
     gait = measure_gait(robot, motion.feet, motion.base_velocity, motion.joint_velocities)
-    measured = {field.name: getattr(gait, field.name) for field in fields(Gait)}
+    measured = {field.name: getattr(gait, field.name) for field in fields(GaitFigures)}
     return [
         single_row(subject, name, values[~np.isnan(values)], episodes=episodes, falls=falls)
         for name, values in (distances | measured).items()

@@ -1,21 +1,23 @@
 """The suites: each runs its scenarios under a policy and returns rows and what happened."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from keystride.evaluation import paper
-from keystride.evaluation.body import airborne_seconds, flight_rows
-from keystride.evaluation.episodes import SECONDS_AFTER, Progress, Rollout, World, run_episodes
-from keystride.evaluation.initial_states import noisy_stance
-from keystride.evaluation.libraries import Libraries
+from keystride.evaluation.episodes import SECONDS_AFTER, EpisodeRollout, Progress, World, noisy_stance, run_episodes
+from keystride.evaluation.gait import airborne_seconds, flight_rows
 from keystride.evaluation.results import NO_CELLS, Row, Subject, rows_of_all_goals, rows_of_goal
 from keystride.evaluation.scenarios import ANTICIPATION, MATCHING, Waypoints
-from keystride.keyframes.goals import COMPONENTS, Goals
+from keystride.keyframes.goals import COMPONENTS, Goals, with_components
+from keystride.motion.authored.catalogue import authored_clips
+from keystride.motion.clip import Clip
+from keystride.motion.index import INDEX, load_library_clips
 from keystride.motion.library import Library
-from keystride.physics.simulator import StartState
+from keystride.physics.simulator import Randomization, StartState
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig
@@ -24,6 +26,26 @@ from keystride.task.sampling import Episodes, EpisodeSampler
 NEXT_ONLY = " (next goal only)"  # appended to a scenario's name
 
 Watch = Callable[[str], AbstractContextManager[Progress]]  # shows how far the run of that name is
+PAPER = Randomization()
+# Pushes every 1 to 2 s, so that every episode gets some: the training interval is as long as an episode.
+OFTEN = (50, 100)
+NOTHING = Randomization(
+    friction=(0.8, 0.8),  # the model's own
+    stiffness=(1.0, 1.0),
+    damping=(1.0, 1.0),
+    lag_steps=(0, 0),
+    push_speed=(0.0, 0.0),
+    push_turn=(0.0, 0.0),
+    push_interval=OFTEN,
+)
+FACTORS: dict[str, Randomization] = {
+    "nothing": NOTHING,
+    "friction": replace(NOTHING, friction=PAPER.friction),
+    "gains": replace(NOTHING, stiffness=PAPER.stiffness, damping=PAPER.damping),
+    "lag": replace(NOTHING, lag_steps=PAPER.lag_steps),
+    "pushes": replace(NOTHING, push_speed=PAPER.push_speed, push_turn=PAPER.push_turn),
+    "everything": replace(PAPER, push_interval=OFTEN),
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,16 @@ class Contender:
     def full_poses(self) -> bool:
         """Whether it is asked for full poses, as the paper's policy is in its tables of poses."""
         return set(self.components) == set(COMPONENTS)
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """Seen in training; held out of the same source; from another source altogether."""
+
+    dataset: Library
+    held_out: Library | None = None
+    unseen: Library | None = None
+    captured: bool = False  # whether the dataset holds motion capture, as the paper's does
 
 
 @dataclass(frozen=True)
@@ -70,7 +102,7 @@ class Setting:
         world: World | None = None,
         *,
         seconds_after: float = SECONDS_AFTER,
-    ) -> Rollout:
+    ) -> EpisodeRollout:
         world = replace(world or World(), seed=self.seed, threads=self.threads)
         with self.watch(name) as progress:
             return run_episodes(
@@ -86,26 +118,17 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SuiteOutcome:
     rows: list[Row]
-    rollouts: Mapping[str, Rollout]  # by scenario
+    rollouts: Mapping[str, EpisodeRollout]  # by scenario
 
 
 def heeded(goals: Goals, components: tuple[str, ...]) -> Goals:
-    """Only the components that a policy knows of; the others would be missed by anyone who does not see them."""
-    known = np.isin(COMPONENTS, components)
-    presence = goals.presence & known
-    return Goals(
-        step=goals.step,
-        position=goals.position * presence[..., :1],
-        angles=goals.angles * presence[..., 1:4],
-        posture=goals.posture * presence[..., 4:],
-        presence=presence,
-        height=goals.height & presence[..., 0],
-    )
+    """Return the goals with only the components that a policy was trained on; it cannot see the others."""
+    return with_components(goals, goals.presence & np.isin(COMPONENTS, components))
 
 
-def matching(setting: Setting) -> Outcome:
+def matching(setting: Setting) -> SuiteOutcome:
     """Full poses: walk with two goals, jump, paw up. The paper's own poses are unpublished; these are analogous."""
     rows, rollouts = [], {}
     for take in MATCHING:
@@ -120,42 +143,42 @@ def matching(setting: Setting) -> Outcome:
             rows += rows_of_goal(subject, rollout, goal, cells, same=False, counts=counts)
         if take.name == "jump":
             rows += flight_rows(subject, setting.robot, rollout)
-    return Outcome(rows, rollouts)
+    return SuiteOutcome(rows, rollouts)
 
 
-def generalization(setting: Setting) -> Outcome:
+def generalization(setting: Setting) -> SuiteOutcome:
     """Keyframes of the training clips, random ones, and those of clips never seen."""
     rows, rollouts = [], {}
     for name, library, random_share in _sources(setting.libraries):
-        drawn = draw(setting, name, library, random_share)
+        drawn = draw_episodes(setting, name, library, random_share)
         rollout = rollouts[name] = setting.run(name, setting.contender, drawn.start, drawn.goals)
         subject = Subject("generalization", name, setting.contender.name)
         comparable = setting.contender.full_poses and setting.libraries.captured
         rows += rows_of_all_goals(
             subject, rollout, paper.GENERALIZATION.get(name, NO_CELLS) if comparable else NO_CELLS
         )
-    return Outcome(rows, rollouts)
+    return SuiteOutcome(rows, rollouts)
 
 
-def anticipation(setting: Setting) -> Outcome:
+def anticipation(setting: Setting) -> SuiteOutcome:
     """Two goals in a row, for a policy that sees both and for one that sees the next only."""
     rows, rollouts = [], {}
     for scenario in ANTICIPATION:
-        for who, sight, suffix in _rivals(setting):
+        for who, suffix in _rivals(setting):
             name = scenario.name + suffix
             rollout = rollouts[name] = run_waypoints(setting, scenario, who)
             for goal in (1, 2):
-                cells = paper.ANTICIPATION[sight, scenario.name, goal]
+                cells = paper.ANTICIPATION[who.policy.metadata.see, scenario.name, goal]
                 rows += rows_of_goal(Subject("anticipation", name, who.name), rollout, goal, cells)
-    return Outcome(rows, rollouts)
+    return SuiteOutcome(rows, rollouts)
 
 
-def run_waypoints(setting: Setting, scenario: Waypoints, who: Contender) -> Rollout:
+def run_waypoints(setting: Setting, scenario: Waypoints, who: Contender) -> EpisodeRollout:
     start = noisy_stance(setting.robot, setting.episodes, setting.random(scenario.name))
     return setting.run(scenario.name, who, start, scenario.goals(setting.episodes))
 
 
-def draw(
+def draw_episodes(
     setting: Setting,
     name: str,
     library: Library,
@@ -184,7 +207,37 @@ def _sources(libraries: Libraries) -> Iterator[tuple[str, Library, float]]:
         yield "unseen", libraries.unseen, 0.0
 
 
-def _rivals(setting: Setting) -> Iterator[tuple[Contender, str, str]]:
-    yield setting.contender, "all", ""
+def _rivals(setting: Setting) -> Iterator[tuple[Contender, str]]:
+    yield setting.contender, ""
     if setting.rival is not None:
-        yield setting.rival, "next", NEXT_ONLY
+        yield setting.rival, NEXT_ONLY
+
+
+def robustness(setting: Setting) -> SuiteOutcome:
+    """The same episodes, half with dataset and half with random keyframes, under each factor."""
+    rows, rollouts = [], {}
+    drawn = draw_episodes(setting, "robustness", setting.libraries.dataset, random_share=0.5)
+    for name, factor in FACTORS.items():
+        rollout = setting.run(name, setting.contender, drawn.start, drawn.goals, World(randomization=factor))
+        rollouts[name] = rollout
+        rows += rows_of_all_goals(Subject("robustness", name, setting.contender.name), rollout)
+    return SuiteOutcome(rows, rollouts)
+
+
+def load_libraries(
+    robot: Robot, folders: Sequence[Path], unseen: Sequence[Path] = (), *, authored: bool = True
+) -> Libraries:
+    """Without any folder, the clips that ship. FileNotFoundError names a folder that holds no library."""
+    for folder in (*folders, *unseen):
+        if not (folder / INDEX).is_file():
+            raise FileNotFoundError(2, "no motion library (`keystride motion import` makes one)", str(folder))
+    train = [clip for folder in folders for clip in load_library_clips(folder, "train")]
+    if authored or not train:
+        train += authored_clips(robot)
+    held_out = [clip for folder in folders for clip in load_library_clips(folder, "held_out")]
+    foreign = [clip for folder in unseen for clip in load_library_clips(folder)]
+    return Libraries(Library(robot, train), _maybe(robot, held_out), _maybe(robot, foreign), captured=bool(folders))
+
+
+def _maybe(robot: Robot, clips: list[Clip]) -> Library | None:
+    return Library(robot, clips) if clips else None

@@ -43,7 +43,7 @@ FURTHER = ("drift_m", "drift_deg", "airborne_s", "flight_share", "joint_speed_sh
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     ours: str
     paper: str = ""
     better: bool | None = None  # than the paper's mean, where there is one
@@ -53,7 +53,7 @@ class Cell:
 class Table:
     title: str
     headings: tuple[str, ...]
-    lines: tuple[tuple[Cell, ...], ...]
+    lines: tuple[tuple[TableCell, ...], ...]
 
 
 def suite_table(suite: str, rows: Sequence[Row]) -> Table:
@@ -65,8 +65,10 @@ def _error_table(suite: str, rows: Sequence[Row]) -> Table:
     lines = []
     for (scenario, goal), group in _grouped(rows).items():
         found = {row.metric: row for row in group}
-        cells = [error_cell(found[metric]) if metric in found else Cell("") for metric in metrics]
-        lines.append((Cell(scenario), Cell(goal), *cells, Cell(f"{group[0].falls} of {group[0].episodes}")))
+        cells = [error_cell(found[metric]) if metric in found else TableCell("") for metric in metrics]
+        lines.append(
+            (TableCell(scenario), TableCell(goal), *cells, TableCell(f"{group[0].falls} of {group[0].episodes}"))
+        )
     return Table(TITLES[suite], ("scenario", "goal", *(HEADINGS[m] for m in metrics), "falls"), tuple(lines))
 
 
@@ -76,23 +78,23 @@ def _style_table(rows: Sequence[Row]) -> Table:
     lines = []
     for metric in dict.fromkeys(row.metric for row in rows):
         found = {row.scenario: row for row in rows if row.metric == metric}
-        lines.append((Cell(HEADINGS[metric]), *(Cell(_spread(found[name])) for name in scenarios)))
+        lines.append((TableCell(HEADINGS[metric]), *(TableCell(_spread(found[name])) for name in scenarios)))
     return Table(TITLES["style"], ("", *scenarios), tuple(lines))
 
 
-def error_cell(row: Row) -> Cell:
+def error_cell(row: Row) -> TableCell:
     digits = decimals(row.metric)
     if row.metric in (MET_SHARE, "flight_share"):
-        return Cell(f"{100 * row.mean:.0f}%")
+        return TableCell(f"{100 * row.mean:.0f}%")
     if row.metric == "joint_speed_share":
-        return Cell(f"{row.mean:.2f}")
+        return TableCell(f"{row.mean:.2f}")
     if row.analogous is not None:
         paper = f"analogous: {row.analogous:.{digits}f} ± {row.analogous_std or 0.0:.{digits}f}"
-        return Cell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}", paper)
+        return TableCell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}", paper)
     if row.paper is None:
-        return Cell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}")
+        return TableCell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}")
     paper = f"{row.paper:.{digits}f} ± {row.paper_std or 0.0:.{digits}f}"
-    return Cell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}", paper, row.mean <= row.paper)
+    return TableCell(f"{row.mean:.{digits}f} ± {row.std:.{digits}f}", paper, row.mean <= row.paper)
 
 
 def decimals(metric: str) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from keystride import geometry
 from keystride.keyframes import stage as shapes
 from keystride.keyframes.goals import CONTROL_DT, used
-from keystride.keyframes.inbetween.planner import Plan
+from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
@@ -70,7 +70,7 @@ def demands(script: Script, robot: Robot = GO2) -> list[Demand]:
     return [_demand(*pair, script.angles, before, robot) for pair in zip(script.keyframes, spots(script), strict=True)]
 
 
-def warnings(script: Script, robot: Robot = GO2, plan: Plan | None = None) -> list[Warning]:
+def warnings(script: Script, robot: Robot = GO2, plan: WaypointPlan | None = None) -> list[Warning]:
     """Return what the robot can hardly do, and where it leaves the stage. Nothing here makes a script invalid.
 
     Speeds, heights and size are those of a Go2. A plan has the waypoints of the path; without one it is straight.
@@ -92,7 +92,7 @@ def _straight_path(script: Script) -> tuple[Floats, Ints]:
     return _legs(np.array([(found[row].x, found[row].y) for row in rows]).reshape(-1, 2), np.array(rows, dtype=int))
 
 
-def _planned_path(script: Script, plan: Plan) -> tuple[Floats, Ints]:
+def _planned_path(script: Script, plan: WaypointPlan) -> tuple[Floats, Ints]:
     """As `_straight_path`, over the waypoints of the first robot of a plan."""
     there = used(plan.goals)[0]
     hard = ~plan.soft[0, there]

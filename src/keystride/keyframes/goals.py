@@ -58,6 +58,23 @@ def used(goals: Goals) -> Array:
     return array_namespace(goals.presence).any(goals.presence, axis=-1)
 
 
+def with_components(goals: Goals, presence: Array) -> Goals:
+    """Return the goals with only the components in presence (E, K, 5); the others become zero, whatever they held."""
+    xp = array_namespace(goals.position)
+
+    def kept(values: Array, bits: Array) -> Array:
+        return xp.where(bits, values, xp.zeros_like(values))  # a product would keep NaN
+
+    return Goals(
+        step=goals.step,
+        position=kept(goals.position, presence[..., :1]),
+        angles=kept(goals.angles, presence[..., 1:4]),
+        posture=kept(goals.posture, presence[..., 4:]),
+        presence=presence,
+        height=goals.height & presence[..., 0],
+    )
+
+
 def visible(goals: Goals, now: Array) -> Array:
     """(E, K) which keyframes the policy sees at control step now (E,)."""
     return used(goals) & (now[:, None] - goals.step <= VISIBLE_STEPS_AFTER)

@@ -7,7 +7,7 @@ from math import cos, sin
 import numpy as np
 
 from keystride import geometry
-from keystride.keyframes.goals import COMPONENTS, Goals, empty_goals, visible
+from keystride.keyframes.goals import COMPONENTS, Goals, empty_goals, visible, with_components
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.script import Keyframe, Script, posture_angles
 from keystride.robot.description import Floats, Robot
@@ -73,8 +73,7 @@ def place(goals: Goals, position: Floats, yaw: Floats) -> Goals:
     moved[..., :2] += position[:, None, :2]
     angles = goals.angles.copy()
     angles[..., 2] = geometry.wrap(angles[..., 2] + yaw)
-    bits = goals.presence
-    return replace(goals, position=moved * bits[..., :1], angles=angles * bits[..., 1:4])
+    return with_components(replace(goals, position=moved, angles=angles), goals.presence)
 
 
 def stack(rows: Sequence[Goals]) -> Goals:

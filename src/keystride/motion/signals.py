@@ -68,9 +68,14 @@ def without_short(flags: Flags, least: int, gap: int | None = None) -> Flags:
 
 
 def clip_feet(clip: Clip, robot: Robot) -> Floats:
-    """Centres of the foot spheres, (T, 4, 3) m."""
-    feet = feet_from_joints(robot, clip.joint_angles)  # (T, 4, 3) base
-    return clip.base_position[:, None] + geometry.rotate(clip.base_orientation[:, None], feet)
+    """Return the centres of the foot spheres of a clip, (T, 4, 3) m."""
+    return feet_in_world(robot, clip.base_position, clip.base_orientation, clip.joint_angles)
+
+
+def feet_in_world(robot: Robot, position: Floats, orientation: Floats, joints: Floats) -> Floats:
+    """Return the centres of the foot spheres for any batch of poses, (..., 4, 3) m."""
+    feet = feet_from_joints(robot, joints)  # (..., 4, 3) base
+    return position[..., None, :] + geometry.rotate(orientation[..., None, :], feet)
 
 
 def foot_clearance(feet: Floats, robot: Robot) -> Floats:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from keystride.errors import FileError
 from keystride.reading import MIB, check_model, one_line, parse_json, read_json, read_text
 
-Row = dict[str, float]
+MetricsRow = dict[str, float]
 POINTS = 200
 MOST_METRICS = 256 * MIB
 LARGEST = 1e18  # of a metric
@@ -60,7 +60,7 @@ def read_bundle_curve(path: Path) -> dict[str, Any]:
     return check_model(read_json(path), _Curve, str(path)).model_dump()
 
 
-def _rows(metrics: Path) -> Iterable[Row]:
+def _rows(metrics: Path) -> Iterable[MetricsRow]:
     """Yield the rows of a run; a line that a killed run did not finish is left out."""
     try:
         lines = read_text(metrics, MOST_METRICS).split("\n")
@@ -81,12 +81,12 @@ def _rows(metrics: Path) -> Iterable[Row]:
         yield row
 
 
-def _continued(rows: Iterable[Row], until: int | None) -> tuple[list[Row], float]:
+def _continued(rows: Iterable[MetricsRow], until: int | None) -> tuple[list[MetricsRow], float]:
     """The rows that led to the policy, and the seconds spent on them.
 
     A run that was resumed starts its clock again, a little before the last row: what it repeats, replaces.
     """
-    kept: list[Row] = []
+    kept: list[MetricsRow] = []
     spent, clock = 0.0, 0.0
     for row in rows:
         if until is not None and row["steps"] > until:
@@ -99,7 +99,7 @@ def _continued(rows: Iterable[Row], until: int | None) -> tuple[list[Row], float
     return kept, spent
 
 
-def _training_minutes(rows: Sequence[Row]) -> Iterable[float]:
+def _training_minutes(rows: Sequence[MetricsRow]) -> Iterable[float]:
     """Yield the minutes spent on iterations, without evaluations and start-up, until each row."""
     total = 0.0
     for row in rows:
@@ -107,12 +107,12 @@ def _training_minutes(rows: Sequence[Row]) -> Iterable[float]:
         yield total
 
 
-def _thinned(rows: Sequence[Row], points: int) -> list[Row]:
+def _thinned(rows: Sequence[MetricsRow], points: int) -> list[MetricsRow]:
     size = -(-len(rows) // points) or 1
     return [_mean(rows[i : i + size]) for i in range(0, len(rows), size)]
 
 
-def _mean(rows: Sequence[Row]) -> Row:
+def _mean(rows: Sequence[MetricsRow]) -> MetricsRow:
     names = {name: None for row in rows for name in row}
     means = {name: _average([row[name] for row in rows if name in row]) for name in names}
     return {**means, "steps": rows[-1]["steps"]}
@@ -122,7 +122,7 @@ def _average(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _columns(rows: Sequence[Row], prefixes: tuple[str, ...]) -> dict[str, list[float | None]]:
+def _columns(rows: Sequence[MetricsRow], prefixes: tuple[str, ...]) -> dict[str, list[float | None]]:
     names = sorted({name for row in rows for name in row if name.startswith(prefixes)})
     columns: dict[str, list[float | None]] = {"steps": [int(row["steps"]) for row in rows]}
     for name in names:

@@ -6,16 +6,19 @@ import logging
 import warnings
 from typing import Any
 
+import numpy as np
 import onnx
 import torch
 from torch import Tensor, nn
 
-from keystride.policy.graph import CriticGraph, PolicyGraph
+from keystride.keyframes.goals import COMPONENTS, Goals, goal_observation, with_components
+from keystride.learner.networks import Actor, Critics, Normalizer, SequenceNetwork
 from keystride.policy.interface import BITS, INPUTS, OUTPUTS, VALUES
 from keystride.policy.metadata import Metadata, sealed
 from keystride.policy.trained import Trained, metadata_of
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
+from keystride.task.observations import state_observation
 
 
 def policy_file(trained: Trained, robot: Robot = GO2) -> bytes:
@@ -86,3 +89,72 @@ def _quiet() -> Any:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+class GraphInputs(nn.Module):
+    """The graph's inputs to what the networks were trained on: state (B, 46), goals (B, K, 24), visible (B, K)."""
+
+    def __init__(self, components: tuple[str, ...]) -> None:
+        super().__init__()
+        self.register_buffer("learnt", torch.tensor([name in components for name in COMPONENTS]))
+        self.learnt: Tensor
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        given = dict(zip(INPUTS, inputs, strict=True))
+        position, orientation, joints = (given[name] for name in ("base_position", "base_orientation", "joint_angles"))
+        state = state_observation(
+            orientation,
+            position[:, 2],
+            given["base_linear_velocity"],
+            given["base_angular_velocity"],
+            joints,
+            given["joint_velocities"],
+            given["previous_action"],
+        )
+        goals = self._goals(given)
+        tokens = goal_observation(goals, given["goal_time"], position, orientation, joints)
+        return state, tokens, given["goal_visible"] & goals.presence.any(dim=-1)
+
+    def _goals(self, given: dict[str, Tensor]) -> Goals:
+        """What is absent may hold anything, even NaN, which no multiplication by zero removes."""
+        goals = Goals(
+            step=given["goal_time"],
+            position=given["goal_position"],
+            angles=given["goal_angles"],
+            posture=given["goal_posture"],
+            presence=given["goal_presence"],
+            height=given["goal_height"],
+        )
+        return with_components(goals, goals.presence & self.learnt)
+
+
+class PolicyGraph(nn.Module):
+    """Joint targets (B, 12) rad, and the action (B, 12)."""
+
+    def __init__(self, actor: Actor, robot: Robot, components: tuple[str, ...]) -> None:
+        super().__init__()
+        self.sight, self.actor, self.scale = GraphInputs(components), actor, robot.action_scale
+        for name, values in (("stance", robot.stance), ("lower", robot.lower), ("upper", robot.upper)):
+            self.register_buffer(name, torch.tensor(np.array(values), dtype=torch.float32))
+        self.stance: Tensor
+        self.lower: Tensor
+        self.upper: Tensor
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor]:
+        action = self.actor.forward_padded(*self.sight(*inputs))
+        return torch.clamp(self.stance + self.scale * action, self.lower, self.upper), action
+
+
+class CriticGraph(nn.Module):
+    """Values (B, G) in reward units."""
+
+    def __init__(self, critics: Critics, normalizer: Normalizer, components: tuple[str, ...]) -> None:
+        super().__init__()
+        self.sight, self.critics, self.normalizer = GraphInputs(components), critics, normalizer
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        state, goals, visible = self.sight(*inputs)
+        state = self.normalizer(state)
+        networks = (network for network in self.critics.networks if isinstance(network, SequenceNetwork))
+        parts = [network.forward_padded(state, goals, visible) for network in networks]
+        return self.critics.values(torch.cat(parts, dim=-1))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT, NEVER, VISIBLE_STEPS_AFTER, Goals, used
 from keystride.keyframes.inbetween.legs import PACE, Pace
-from keystride.keyframes.inbetween.planner import Plan, Present, hold, plan
+from keystride.keyframes.inbetween.planner import Present, WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, exceeds
 from keystride.keyframes.postures import stand
 from keystride.policy.runtime import Policy, RobotState
@@ -36,7 +36,7 @@ class Route:
     """What a guide remembers between control steps. Immutable: it may be kept, and given back later."""
 
     asked: Goals  # the script's keyframes
-    plan: Plan
+    plan: WaypointPlan
     step: NDArray[np.int64]  # (E, N) of the plan's rows, NEVER where unused
     last: NDArray[np.int64]  # (E,) control step of the last keyframe
     renew: NDArray[np.int64]  # (E,) control step at which more must be planned
@@ -115,7 +115,7 @@ class Guide:
             self._window = (route, first, goals)
         return self._window[2]
 
-    def _roomy(self, found: Plan) -> Plan:
+    def _roomy(self, found: WaypointPlan) -> WaypointPlan:
         """With unused columns at the end, so that a window never reaches beyond."""
         return _widened(found, found.soft.shape[1] + self.metadata.max_keyframes)
 
@@ -162,19 +162,19 @@ def _off_path(route: Route, state: RobotState, now: Any) -> NDArray[np.bool_]:
     return route.plan.soft[at] & away
 
 
-def _steps(found: Plan) -> NDArray[np.int64]:
+def _steps(found: WaypointPlan) -> NDArray[np.int64]:
     return np.where(used(found.goals), found.goals.step, NEVER)
 
 
-def _widened(found: Plan, columns: int) -> Plan:
+def _widened(found: WaypointPlan, columns: int) -> WaypointPlan:
     def wide(values: Any) -> Any:
         return np.pad(values, [(0, 0), (0, columns - values.shape[1])] + [(0, 0)] * (values.ndim - 2))
 
     goals = Goals(*(wide(getattr(found.goals, field.name)) for field in fields(Goals)))
-    return Plan(goals, wide(found.path), wide(found.soft))
+    return WaypointPlan(goals, wide(found.path), wide(found.soft))
 
 
-def _replaced(whole: Plan, rows: Rows, part: Plan) -> Plan:
+def _replaced(whole: WaypointPlan, rows: Rows, part: WaypointPlan) -> WaypointPlan:
     """The plan of all robots with that of some replaced."""
     if len(rows) == len(whole.soft):
         return part
@@ -184,4 +184,4 @@ def _replaced(whole: Plan, rows: Rows, part: Plan) -> Plan:
     goals[rows] = part.goals
     path, soft = whole.path.copy(), whole.soft.copy()
     path[rows], soft[rows] = part.path, part.soft
-    return Plan(goals, path, soft)
+    return WaypointPlan(goals, path, soft)

@@ -1,12 +1,22 @@
 """Any policy, ready to run: what ships or was exported, as it is; a run, exported on the way."""
 
+import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
-from keystride.policy.bundle import POLICY, find, is_bundle, onnx_file
+import numpy as np
+from safetensors.numpy import save
+
+from keystride.errors import FileError
+from keystride.policy.bundle import POLICY, WEIGHTS, find, is_bundle, is_checkpoint, onnx_file, run_checkpoint
+from keystride.policy.metadata import PolicyError
 from keystride.policy.runtime import Network, Policy
-from keystride.policy.weights import fingerprint, load_weights
+from keystride.reading import read_tensors
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
+
+Tensors = dict[str, np.ndarray]
+PARTS = ("actor", "critics", "discriminator")
 
 
 def open_policy(name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> Policy:
@@ -40,3 +50,60 @@ def _export(place: Path) -> bytes:
     from keystride.policy.trained import load_trained
 
     return policy_file(load_trained(place))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """State dicts of the networks. The actor's holds the normaliser of observations."""
+
+    actor: Tensors
+    critics: Tensors
+    discriminator: Tensors  # empty when training had none
+
+    def tree(self) -> dict[str, Tensors]:
+        """By network, those that there are."""
+        return {part: getattr(self, part) for part in PARTS if getattr(self, part)}
+
+
+def load_weights(name_or_path: str | Path) -> Weights:
+    """Of a shipped policy, a bundle folder, a run (its best checkpoint) or a checkpoint folder."""
+    file = _file(find(name_or_path))
+    try:
+        tensors = read_tensors(file)
+    except FileError as error:
+        raise PolicyError(f"{file}: {error}") from error
+    weights = Weights(*(_part(tensors, name) for name in PARTS))
+    if not weights.actor or not weights.critics:
+        raise PolicyError(f"{file}: it lacks the actor's or the critics' weights")
+    return weights
+
+
+def save_weights(weights: Weights, file: Path) -> None:
+    flat = {f"{part}/{name}": values for part, tensors in weights.tree().items() for name, values in tensors.items()}
+    file.write_bytes(save(flat))  # save_file would make it readable by its owner alone
+
+
+def fingerprint(tensors: Tensors) -> str:
+    """SHA-256 over names, shapes, types and values, in the order of names."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        values = np.ascontiguousarray(tensors[name])
+        digest.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
+        digest.update(values.tobytes())
+    return digest.hexdigest()
+
+
+def _file(path: Path) -> Path:
+    if path.is_file():
+        raise PolicyError(f"{path}: one file holds no weights to train on; a bundle, a run or a checkpoint does")
+    if is_bundle(path):
+        return path / WEIGHTS
+    place = path if is_checkpoint(path) else run_checkpoint(path)
+    assert place is not None  # find has made sure
+    return place / "learner.safetensors"
+
+
+def _part(tensors: Tensors, part: str) -> Tensors:
+    """Checkpoints write /actor/name, bundles actor/name."""
+    named = ((name.lstrip("/"), values) for name, values in tensors.items())
+    return {name.removeprefix(f"{part}/"): values for name, values in named if name.startswith(f"{part}/")}

@@ -80,10 +80,10 @@ def from_strings(strings: Mapping[str, str]) -> Metadata:
 def sealed(content: bytes) -> bytes:
     """The serialised file with its own checksum in place of the zeros."""
     start = _digits(content)
-    return content[:start] + checksum(content).encode() + content[start + len(ZEROS) :]
+    return content[:start] + file_checksum(content).encode() + content[start + len(ZEROS) :]
 
 
-def checksum(content: bytes) -> str:
+def file_checksum(content: bytes) -> str:
     start = _digits(content)
     digest = hashlib.sha256(content[:start])
     digest.update(ZEROS.encode())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
-from keystride.keyframes.inbetween.planner import Plan, Present, plan
+from keystride.keyframes.inbetween.planner import Present, WaypointPlan, plan
 from keystride.keyframes.inbetween.ranges import departures
 from keystride.keyframes.postures import stand
 from keystride.keyframes.resolve import script_goals
@@ -23,7 +23,7 @@ class Outside:
     message: str
 
 
-def planned(script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween: bool = True) -> Plan:
+def planned(script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween: bool = True) -> WaypointPlan:
     """Keyframes and waypoints of a robot that stands at the origin and faces x."""
     goals = script_goals(script)
     ranges = metadata.ranges
@@ -56,12 +56,12 @@ def outside_training(
     return sorted([*unknown, *seen.values()], key=lambda one: one.row)
 
 
-def _without_waypoints(found: Plan) -> Plan:
+def _without_waypoints(found: WaypointPlan) -> WaypointPlan:
     hard = np.flatnonzero(~found.soft[0])
-    return Plan(found.goals[:, hard], found.path[:, hard], found.soft[:, hard])
+    return WaypointPlan(found.goals[:, hard], found.path[:, hard], found.soft[:, hard])
 
 
-def waypoint_lines(found: Plan) -> list[str]:
+def waypoint_lines(found: WaypointPlan) -> list[str]:
     """The waypoints of one robot's plan, for people."""
     goals: Goals = found.goals
     lines = []

@@ -21,7 +21,7 @@ from keystride.policy.interface import (
     check_shapes,
     read_properties,
 )
-from keystride.policy.metadata import Metadata, PolicyError, checksum, from_strings
+from keystride.policy.metadata import Metadata, PolicyError, file_checksum, from_strings
 from keystride.reading import one_line, read_bytes
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
@@ -148,7 +148,7 @@ class Policy:
         return (joint_angles - np.array(self.metadata.default_joint_pos)) / np.array(self.metadata.action_scale)
 
 
-class Critics:
+class ExportedCritics:
     """What a policy's critics expect of the future, in reward units."""
 
     def __init__(self, network: Network) -> None:
@@ -158,7 +158,7 @@ class Critics:
             raise PolicyError("it holds a policy, not critics")
 
     @classmethod
-    def load(cls, name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> "Critics":
+    def load(cls, name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> "ExportedCritics":
         return cls(Network.read(onnx_file(name_or_path, CRITIC), robot=robot, threads=threads))
 
     def values(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> Floats:
@@ -198,7 +198,7 @@ def _check_session(session: onnxruntime.InferenceSession, metadata: Metadata) ->
 
 
 def _check(metadata: Metadata, content: bytes, robot: Robot) -> None:
-    if metadata.file_sha256 != checksum(content):
+    if metadata.file_sha256 != file_checksum(content):
         raise PolicyError("it is damaged: its checksum is wrong")
     if metadata.robot != robot.name:
         raise PolicyError(f"it is a policy for {one_line(metadata.robot, 40)}, not for {robot.name}")

@@ -12,10 +12,10 @@ from keystride.learner.config import NetworkConfig
 from keystride.learner.networks import Actor, Critics
 from keystride.policy.bundle import CONFIG, find, is_bundle, is_checkpoint, run_checkpoint
 from keystride.policy.interface import INPUTS
+from keystride.policy.loading import Weights, fingerprint, load_weights
 from keystride.policy.metadata import Metadata, PolicyError
 from keystride.policy.provenance import Origin, origin_of_run, read_settings, trained_ranges
 from keystride.policy.runtime import Policy
-from keystride.policy.weights import Weights, fingerprint, load_weights
 from keystride.reading import one_line
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2

@@ -12,7 +12,7 @@ import numpy as np
 
 from keystride.evaluation.recording import Recording, record
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.keyframes.inbetween.planner import Plan
+from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import resolve
 from keystride.keyframes.script import Keyframe
@@ -278,7 +278,7 @@ class Editor:
                 found.setdefault(self.draft.keys[one.row], []).append(one.message)
         return found
 
-    def path_on_stage(self) -> Plan | None:
+    def path_on_stage(self) -> WaypointPlan | None:
         """The path over the waypoints of the policy, if there is a stage to look for along it."""
         script, controller = self.draft.script(), self.player.controller
         if script is None or script.stage is None or not isinstance(controller, Policy) or not self.player.inbetween:

@@ -14,9 +14,8 @@ from keystride.learner import parallel
 from keystride.learner.checkpoint import save_tree
 from keystride.learner.trainer import Trainer, latest
 from keystride.motion.library import Library
-from keystride.policy.loading import policy_content
+from keystride.policy.loading import load_weights, policy_content
 from keystride.policy.provenance import read_settings, steps_of_checkpoint
-from keystride.policy.weights import load_weights
 from keystride.reading import read_json
 from keystride.task.config import TaskConfig
 from keystride.task.rewards import paper_widths

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from keystride.evaluation.recording import Recording, play_script
-from keystride.evaluation.rendering.ghosts import opacity, shown
-from keystride.evaluation.rendering.video import draw_frames, write_video
+from keystride.evaluation.rendering.video import draw_frames, opacity, shown, write_video
 from keystride.keyframes.script import Keyframe, Script
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2

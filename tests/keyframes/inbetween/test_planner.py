@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT, Goals, used
 from keystride.keyframes.inbetween.legs import Pace
-from keystride.keyframes.inbetween.planner import Plan, Present, hold, plan
+from keystride.keyframes.inbetween.planner import Present, WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, departures
 from keystride.keyframes.postures import POSTURES, stand
 from keystride.keyframes.resolve import place, script_goals
@@ -33,11 +33,11 @@ def at_start(robots: int = 1, yaw: float = 0.0) -> Present:
     return Present(np.zeros(robots, dtype=np.int64), np.zeros((robots, 2)), np.full(robots, yaw), np.zeros((robots, 2)))
 
 
-def planned(*keyframes: Keyframe, ranges: TrainedRanges = PAPER) -> Plan:
+def planned(*keyframes: Keyframe, ranges: TrainedRanges = PAPER) -> WaypointPlan:
     return plan(script_goals(Script(keyframes=keyframes)), at_start(), ranges, STANCE)
 
 
-def waypoints(found: Plan) -> list[int]:
+def waypoints(found: WaypointPlan) -> list[int]:
     return np.flatnonzero(found.soft[0]).tolist()
 
 

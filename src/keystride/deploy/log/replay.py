@@ -13,7 +13,7 @@ from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand
 from keystride.deploy.sim.robot import STEP, SimulatedGo2
 from keystride.deploy.states import State
-from keystride.evaluation.rendering.plot_style import MISSED, OTHER, PATH, SOFT, drawing, save_figure
+from keystride.evaluation.rendering.plot_style import MISSED, OTHER, PATH, SOFT, save_figure, styled_figure
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 
@@ -100,7 +100,7 @@ def _share(values: Floats, limits: Floats) -> float:
 def draw(flight: Flight, simulated: Simulated | None, robot: Robot) -> Any:
     """Return a figure; `save_figure` writes it."""
     rows, t = flight.rows, flight.time
-    with drawing(12.0, 11.0) as figure:
+    with styled_figure(12.0, 11.0) as figure:
         grid = figure.add_gridspec(6, 2, width_ratios=(2.4, 1.0))
         axes = [figure.add_subplot(grid[0, 0])]
         axes += [figure.add_subplot(grid[row, 0], sharex=axes[0]) for row in range(1, 6)]

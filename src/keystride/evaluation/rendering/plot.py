@@ -6,7 +6,16 @@ import numpy as np
 
 from keystride import geometry
 from keystride.evaluation.recording import Recording
-from keystride.evaluation.rendering.plot_style import INK, MISSED, OTHER, PATH, SOFT, arrows, drawing, outcome_colour
+from keystride.evaluation.rendering.plot_style import (
+    INK,
+    MISSED,
+    OTHER,
+    PATH,
+    SOFT,
+    arrows,
+    outcome_colour,
+    styled_figure,
+)
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import LEG_JOINTS, Floats
 
@@ -17,7 +26,7 @@ EVERY = 0.4  # s between heading arrows
 
 def draw_recording(recording: Recording) -> Any:
     """The figure; `ink.save_figure` writes it."""
-    with drawing(13.0, 8.6) as figure:
+    with styled_figure(13.0, 8.6) as figure:
         rows = figure.add_gridspec(4, 4, height_ratios=(1.0, 1.0, 1.0, 1.5))
         _path(figure.add_subplot(rows[:3, :2]), recording)
         height = figure.add_subplot(rows[0, 2:])

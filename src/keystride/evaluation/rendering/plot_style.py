@@ -51,7 +51,7 @@ def _styled() -> Iterator[None]:
 
 
 @contextmanager
-def drawing(width: float, height: float) -> Iterator[Any]:
+def styled_figure(width: float, height: float) -> Iterator[Any]:
     """A figure in our style, closed afterwards; inches. Without pyplot, which would look for a screen."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,5 +1,6 @@
 """A film of one episode, drawn off screen."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,12 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from keystride.evaluation.recording import Recording
-from keystride.evaluation.rendering.ghosts import Ghosts
+from keystride.evaluation.recording import Recording, ghost_poses
 from keystride.files import part_file
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.robot.model import load_spec
-from keystride.robot.picture import look
+from keystride.robot.description import Floats, Robot
+from keystride.robot.model import load_model, load_spec
+from keystride.robot.picture import SEEN_GROUPS, look
 
 FPS = 25  # every second control step
 GLIDE = 0.25  # s, time constant of the camera that follows
@@ -31,6 +32,11 @@ FORMATS: dict[str, dict[str, Any]] = {  # by the file's ending
     },
 }
 GEOMS = 20_000  # a robot is some hundred, and every keyframe is one
+MET_COLOUR, MISSED_COLOUR = (0.10, 0.66, 0.40), (0.86, 0.25, 0.21)
+FAINT, BRIGHT = 0.06, 0.2  # opacity of each part long before a keyframe's time and at it; parts overlap
+NEAR = 0.4  # s
+AHEAD, LINGER = 2, 0.3  # keyframes to come that are shown, and seconds for which a past one is
+SMALL = 0.047  # m: shapes that fit into a ball of this radius are left out, but for the feet
 
 
 def write_video(recording: Recording, path: Path, size: tuple[int, int] = (800, 450)) -> None:
@@ -96,3 +102,79 @@ def _camera(recording: Recording) -> Any:
 def _follow(camera: Any, pose: np.ndarray, seconds: float) -> None:
     share = 1.0 - np.exp(-seconds / GLIDE)
     camera.lookat[:2] += share * (pose[:2] - camera.lookat[:2])
+
+
+class Ghosts:
+    """The keyframes of a recording, posed once; `add` puts those of a moment into a scene."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._model, self._option = _plain_model(recording.robot), look()
+        self._bodies = [_posed(self._model, pose) for pose in ghost_poses(recording)]
+        self._times = CONTROL_DT * recording.steps.astype(np.float64)
+        self._colours = [MET_COLOUR if met else MISSED_COLOUR for met in recording.met]
+
+    def add(self, scene: Any, time: float) -> None:
+        wait = self._times - time
+        for k in shown(wait):
+            first, dynamic = scene.ngeom, mujoco.mjtCatBit.mjCAT_DYNAMIC.value
+            mujoco.mjv_addGeoms(self._model, self._bodies[k], self._option, mujoco.MjvPerturb(), dynamic, scene)
+            _tint(scene, first, (*self._colours[k], opacity(wait[k])))
+
+
+def shown(wait: Floats) -> list[int]:
+    """Of keyframes that are due in so many seconds, those that are drawn: all at once would be a crowd."""
+    coming = [int(k) for k in np.argsort(wait) if wait[k] >= 0][:AHEAD]
+    return [*np.flatnonzero((wait < 0) & (wait > -LINGER)).tolist(), *coming]
+
+
+def opacity(wait: float) -> float:
+    return (FAINT if wait >= 0 else 0.0) + (BRIGHT - FAINT) * float(np.exp(-((wait / NEAR) ** 2)))
+
+
+def _plain_model(robot: Robot) -> Any:
+    """The robot without its small parts: where translucent shapes overlap, they turn opaque."""
+    full, spec = load_model(robot), load_spec(robot)
+    seen = [g for g in range(full.ngeom) if full.geom_group[g] in SEEN_GROUPS and full.geom_bodyid[g] > 0]
+    small = [g for g in seen if full.geom_rbound[g] < SMALL and full.geom_type[g] != mujoco.mjtGeom.mjGEOM_SPHERE]
+    for geom in [spec.geoms[g] for g in small]:
+        spec.delete(geom)
+    return spec.compile()
+
+
+def _posed(model: Any, pose: Floats) -> Any:
+    data = mujoco.MjData(model)
+    data.qpos[:] = pose
+    mujoco.mj_forward(model, data)
+    return data
+
+
+def _tint(scene: Any, first: int, rgba: tuple[float, ...]) -> None:
+    for i in range(first, scene.ngeom):
+        geom = scene.geoms[i]
+        geom.matid, geom.emission, geom.specular = -1, 0.15, 0.0
+        geom.category = mujoco.mjtCatBit.mjCAT_DECOR.value  # else it would throw a shadow
+        geom.transparent = 1
+        geom.rgba[:] = rgba
+
+
+def show_window(recording: Recording) -> None:
+    """Needs a screen. In real time; the mouse turns the view."""
+    from mujoco import viewer
+
+    model = load_model(recording.robot)
+    data, ghosts = mujoco.MjData(model), Ghosts(recording)
+    with viewer.launch_passive(model, data, show_left_ui=False, show_right_ui=False) as window:
+        window.opt.geomgroup[:] = 0
+        window.opt.geomgroup[list(SEEN_GROUPS)] = 1
+        step = 0
+        while window.is_running():
+            began = time.monotonic()
+            with window.lock():
+                data.qpos[:] = recording.poses[step]
+                mujoco.mj_forward(model, data)
+                window.cam.lookat[:2] = recording.poses[step, :2]
+                window.user_scn.ngeom = 0
+                ghosts.add(window.user_scn, step * CONTROL_DT)
+            window.sync()
+            step = (step + 1) % len(recording.poses)
+            time.sleep(max(CONTROL_DT - (time.monotonic() - began), 0.0))

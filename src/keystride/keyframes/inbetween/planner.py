@@ -19,6 +19,7 @@ from keystride.keyframes.goals import (
     Goals,
     empty_goals,
     used,
+    with_components,
 )
 from keystride.keyframes.inbetween.legs import PACE, Legs, Pace, sample
 from keystride.keyframes.inbetween.ranges import TrainedRanges, exceeds
@@ -26,7 +27,7 @@ from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 
 Bools = NDArray[np.bool_]
-Steps = NDArray[np.int64]
+StepArray = NDArray[np.int64]
 SPACING = 0.75  # of the longest trained gap: the edge of what was trained is met less well
 STANDING = 0.05  # m from the standing height: a keyframe that asks for no more than that stands
 
@@ -35,7 +36,7 @@ STANDING = 0.05  # m from the standing height: a keyframe that asks for no more 
 class Present:
     """Where robots are when a plan begins."""
 
-    step: Steps  # (E,)
+    step: StepArray  # (E,)
     position: Floats  # (E, 2) m, world
     yaw: Floats  # (E,)
     velocity: Floats  # (E, 2) m/s, world
@@ -45,7 +46,7 @@ class Present:
 
 
 @dataclass(frozen=True)
-class Plan:
+class WaypointPlan:
     """Keyframes and waypoints in the order of their times; unused rows at the end."""
 
     goals: Goals  # (E, N + W)
@@ -70,14 +71,14 @@ class _Events:
     """The present, then each coming keyframe; unused ones repeat the last."""
 
     row: NDArray[np.intp]  # (E, N) in the goals; -1 for the present
-    step: Steps  # (E, N)
+    step: StepArray  # (E, N)
     position: Floats  # (E, N, 2) filled in where a keyframe leaves it open
     yaw: Floats  # (E, N) NaN where it is left open
     shape: _Shape
     stands: Bools  # (E, N) asks for no other shape than that of standing
 
 
-def plan(goals: Goals, present: Present, ranges: TrainedRanges, stance: Posture, pace: Pace = PACE) -> Plan:
+def plan(goals: Goals, present: Present, ranges: TrainedRanges, stance: Posture, pace: Pace = PACE) -> WaypointPlan:
     """Keyframes that are still to come, with waypoints in the gaps that are longer than in training.
 
     stance is how the robot stands.
@@ -97,7 +98,7 @@ def hold(
     *,
     pace: Pace = PACE,
     seconds: float = 10.0,
-) -> Plan:
+) -> WaypointPlan:
     """After the last keyframe: the way to a pose (E, 3) x, y, yaw at leisure, and that pose kept for some seconds.
 
     The robot holds itself as the last keyframe asked, or stands.
@@ -148,7 +149,7 @@ def _events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> _Eve
     return _Events(row, step, position, yaw, shape, stands)
 
 
-def _filled(place: Floats, asked: Bools, step: Steps, pace: Pace) -> Floats:
+def _filled(place: Floats, asked: Bools, step: StepArray, pace: Pace) -> Floats:
     """Positions where keyframes leave them open: still at the last one if the next can be reached from there, else on the way."""
     events = np.arange(place.shape[1])
     before = np.maximum.accumulate(np.where(asked, events, 0), axis=1)
@@ -298,7 +299,7 @@ def _on_the_spot(turn: Floats, along: Bools, ranges: TrainedRanges, pace: Pace) 
     return np.where(wide, np.abs(turn) / pace.turn_rate + pace.turn_setup, 0.0)
 
 
-def _pieces(step: Steps, legs: Legs, ranges: TrainedRanges) -> Steps:
+def _pieces(step: StepArray, legs: Legs, ranges: TrainedRanges) -> StepArray:
     """(E, N - 1) into how many parts each gap is divided: one where it is no longer than in training."""
     gap = np.diff(step, axis=1)
     shortest, longest = ranges.gap_steps
@@ -324,7 +325,7 @@ class _Waypoints:
     yaw: Floats  # (W,)
 
 
-def _waypoints(events: _Events, legs: Legs, counts: Steps, ranges: TrainedRanges, stance: Posture) -> _Waypoints:
+def _waypoints(events: _Events, legs: Legs, counts: StepArray, ranges: TrainedRanges, stance: Posture) -> _Waypoints:
     flat = counts.ravel()
     gap = np.repeat(np.arange(len(flat)), flat)  # (W,) which leg
     number = np.arange(len(gap)) - np.repeat(np.cumsum(flat) - flat, flat) + 1  # from 1 within its leg
@@ -343,25 +344,25 @@ def _waypoints(events: _Events, legs: Legs, counts: Steps, ranges: TrainedRanges
 
 
 def _soft_goals(
-    step: Steps, position: Floats, height: Floats, tilt: Floats, yaw: Floats, posture: Floats, ranges: TrainedRanges
+    step: StepArray, position: Floats, height: Floats, tilt: Floats, yaw: Floats, posture: Floats, ranges: TrainedRanges
 ) -> Goals:
     """(1, W) keyframes of what is known (not NaN), and of what the policy has been trained for."""
     known = np.isin(COMPONENTS, ranges.components)
     there = np.stack(
         [np.ones(len(step), bool), *~np.isnan(tilt.T), np.ones(len(step), bool), ~np.isnan(posture[:, 0])], axis=1
     )
-    presence = there & known  # (W, 5)
-    return Goals(
+    goals = Goals(
         step=step[None],
-        position=np.concatenate([position, np.nan_to_num(height)[:, None]], axis=1)[None] * presence[None, :, :1],
-        angles=np.nan_to_num(np.concatenate([tilt, yaw[:, None]], axis=1))[None] * presence[None, :, 1:4],
-        posture=np.nan_to_num(posture)[None] * presence[None, :, 4:],
-        presence=presence[None],
-        height=(~np.isnan(height) & presence[:, 0])[None],
+        position=np.concatenate([position, np.nan_to_num(height)[:, None]], axis=1)[None],
+        angles=np.concatenate([tilt, yaw[:, None]], axis=1)[None],
+        posture=posture[None],
+        presence=there[None],
+        height=~np.isnan(height)[None],
     )
+    return with_components(goals, (there & known)[None])
 
 
-def _merge(goals: Goals, events: _Events, facing: Floats, found: _Waypoints) -> Plan:
+def _merge(goals: Goals, events: _Events, facing: Floats, found: _Waypoints) -> WaypointPlan:
     """Keyframes and waypoints of each robot by time; keyframes that are past but still in sight come first."""
     begin = events.step[:, :1]
     recent = used(goals) & (goals.step <= begin) & (goals.step >= begin - VISIBLE_STEPS_AFTER)
@@ -384,4 +385,4 @@ def _merge(goals: Goals, events: _Events, facing: Floats, found: _Waypoints) -> 
     headings = np.concatenate([facing[passed, 0], facing[robot, event], found.yaw])
     path[everyone, column] = np.concatenate([places, headings[:, None]], axis=1)[order]
     soft[everyone, column] = (np.arange(len(order)) >= len(hard[0]))[order]
-    return Plan(merged, path, soft)
+    return WaypointPlan(merged, path, soft)

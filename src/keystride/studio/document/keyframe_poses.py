@@ -7,7 +7,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.keyframes.feasibility import warnings
-from keystride.keyframes.inbetween.planner import Plan
+from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import POSTURES
 from keystride.keyframes.resolve import Spot, spots
@@ -41,7 +41,7 @@ def ghosts(draft: Draft) -> dict[int, Ghost]:
     return dict(zip(draft.keys, poses(script), strict=True)) if script else {}
 
 
-def ghost_warnings(draft: Draft, plan: Plan | None = None) -> dict[int, list[str]]:
+def ghost_warnings(draft: Draft, plan: WaypointPlan | None = None) -> dict[int, list[str]]:
     """What a Go2 can hardly do, and where it leaves the stage, by the keys of the marks; those without are left out."""
     found: dict[int, list[str]] = {}
     script = draft.script()

@@ -9,9 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from keystride.evaluation.episodes import Controller, World, frozen_where_diverged, make_simulator
+from keystride.evaluation.episodes import Controller, World, frozen_where_diverged, make_simulator, noisy_stance
 from keystride.evaluation.errors import keyframe_errors, met
-from keystride.evaluation.initial_states import noisy_stance
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
 from keystride.keyframes.resolve import resolve, spots, stack
 from keystride.keyframes.script import Script

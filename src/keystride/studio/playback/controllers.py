@@ -4,8 +4,8 @@ import numpy as np
 
 from keystride.evaluation.episodes import Controller
 from keystride.keyframes.goals import COMPONENTS, Goals
+from keystride.policy import DEFAULT_POLICY
 from keystride.policy.bundle import known
-from keystride.policy.default import DEFAULT_POLICY
 from keystride.policy.loading import open_policy
 from keystride.policy.metadata import PolicyError
 from keystride.policy.runtime import Policy

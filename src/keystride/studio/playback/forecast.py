@@ -19,9 +19,9 @@ from keystride.evaluation.episodes import (
     errors_when_due,
     frozen_where_diverged,
     make_simulator,
+    noisy_stance,
 )
 from keystride.evaluation.errors import METRICS, met
-from keystride.evaluation.initial_states import noisy_stance
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keystride.evaluation.episodes import NEVER, Controller, Rollout, episode_ends
+from keystride.evaluation.episodes import NEVER, Controller, EpisodeRollout, episode_ends, exact_stance
 from keystride.evaluation.errors import keyframe_errors, met
-from keystride.evaluation.initial_states import exact_stance
 from keystride.keyframes.goals import Goals, empty_goals
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import State
@@ -169,9 +168,9 @@ class Player:
     def pose(self) -> Pose:
         return self.trajectory.pose(self.head)
 
-    def rollout(self) -> Rollout:
+    def rollout(self) -> EpisodeRollout:
         """What was simulated so far, as evaluation sees it."""
-        return Rollout(self.goals, self.trajectory.trace(), np.array([self.end]), np.array([self.fell]))
+        return EpisodeRollout(self.goals, self.trajectory.trace(), np.array([self.end]), np.array([self.fell]))
 
     @property
     def waypoints(self) -> Floats:

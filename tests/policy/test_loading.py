@@ -9,8 +9,8 @@ from keystride.errors import UserError
 from keystride.learner.trainer import Trainer
 from keystride.motion.library import Library
 from keystride.policy.bundle import POLICY, WEIGHTS, run_checkpoint
+from keystride.policy.loading import Weights, fingerprint, load_weights, save_weights
 from keystride.policy.metadata import PolicyError
-from keystride.policy.weights import Weights, fingerprint, load_weights, save_weights
 from keystride.training.build import make_trainer
 from keystride.training.config import TrainingConfig, resolved_stages, write_config
 from keystride.training.run_folder import RunFolder
