@@ -1,4 +1,4 @@
-"""The functions that `import keystride` offers. Only training needs torch."""
+"""The functions that `import keystride` provides. Only training needs torch."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,21 +8,20 @@ from keystride.evaluation.recording import Recording, play_script
 from keystride.evaluation.results import Row
 from keystride.keyframes.files import load_script
 from keystride.keyframes.script import Script
+from keystride.policy import DEFAULT_POLICY
 from keystride.policy.loading import open_policy
 from keystride.policy.runtime import Policy
-from keystride.robot.catalogue import load_robot
+from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 from keystride.robot.description import Robot
 
 if TYPE_CHECKING:
     from keystride.gym_env import KeyframeVectorEnv
     from keystride.task.config import TaskConfig
-
-DEFAULT_POLICY = "go2-pose"
-DEFAULT_ROBOT = "go2"
+    from keystride.task.rewards import Reward
 
 
 def load_policy(name_or_path: str | Path = DEFAULT_POLICY, *, robot: Robot | str | Path = DEFAULT_ROBOT) -> Policy:
-    """Return a policy: a shipped one by its name, a bundle folder, an ONNX file, or a training run (which needs torch)."""
+    """Return a policy: one that ships, by its name, a bundle folder, an ONNX file, or a training run (which needs torch)."""
     return open_policy(name_or_path, robot=_robot(robot))
 
 
@@ -35,8 +34,8 @@ def play(
 ) -> Recording:
     """Simulate a script and return the recording, with the errors at every keyframe.
 
-    The script is a `Script`, a file, or the name of one that ships, such as "walk". The robot starts in its stance at the
-    origin and faces x.
+    The script is a `Script`, a file, or the name of an example such as "walk". The robot starts in its stance at the origin,
+    facing x.
     """
     robot = _robot(robot)
     name = "script" if isinstance(script, Script) else Path(script).stem
@@ -82,12 +81,14 @@ def make_env(
     library: Sequence[Path] = (),
     flat: bool = True,
     reward_weights: Mapping[str, float] | None = None,
+    rewards: "Mapping[str, Reward] | None" = None,
     seed: int = 0,
     robot: Robot | str | Path = DEFAULT_ROBOT,
 ) -> "KeyframeVectorEnv":
     """Return the keyframe task as a Gymnasium vector environment. Needs the `gym` extra.
 
-    `flat` gives observations as one vector for each robot, otherwise as a dict of state, goals and visible.
+    With `flat`, an observation is one vector for each robot, otherwise a dict of state, goals and visible. The reward is the sum
+    of the task's rewards with `reward_weights`; `rewards` adds functions of your own (`keystride.task.rewards.Reward`).
     """
     from keystride.evaluation.suites import load_libraries
     from keystride.gym_env import KeyframeVectorEnv
@@ -96,7 +97,14 @@ def make_env(
     robot = _robot(robot)
     dataset = load_libraries(robot, library).dataset
     return KeyframeVectorEnv(
-        robot, dataset, task or TaskConfig(), num_envs, flat=flat, reward_weights=reward_weights, seed=seed
+        robot,
+        dataset,
+        task or TaskConfig(),
+        num_envs,
+        flat=flat,
+        reward_weights=reward_weights,
+        rewards=rewards,
+        seed=seed,
     )
 
 

@@ -1,7 +1,7 @@
 """Quaternions (w x y z), yaw frames and angles.
 
-Every function works on NumPy arrays and on torch tensors alike (through the array API), so that the
-environment, the exported graph and the measurements share one set of formulas. Leading axes broadcast.
+Every function works on NumPy arrays and on torch tensors (through the array API), so that the environment, the exported
+graph and the evaluation share one set of formulas. Leading axes broadcast.
 """
 
 from math import pi
@@ -14,13 +14,13 @@ Array = Any  # a NumPy array or a torch tensor
 
 
 def wrap(angle: Array) -> Array:
-    """The same angle in (-pi, pi]."""
+    """Return the same angle in (-pi, pi]."""
     xp = array_namespace(angle)
     return angle - 2 * pi * xp.ceil((angle - pi) / (2 * pi))
 
 
 def multiply(a: Array, b: Array) -> Array:
-    """Hamilton product: rotate by b, then by a."""
+    """Return the Hamilton product: the rotation by b, then by a."""
     xp = array_namespace(a)
     aw, ax, ay, az = (a[..., i] for i in range(4))
     bw, bx, by, bz = (b[..., i] for i in range(4))
@@ -36,16 +36,19 @@ def multiply(a: Array, b: Array) -> Array:
 
 
 def conjugate(q: Array) -> Array:
+    """Return the inverse of unit quaternions."""
     xp = array_namespace(q)
     return xp.concat([q[..., :1], -q[..., 1:]], axis=-1)
 
 
 def normalize(q: Array) -> Array:
+    """Return quaternions scaled to unit length."""
     xp = array_namespace(q)
     return q / xp.sqrt(xp.sum(q * q, axis=-1, keepdims=True))
 
 
 def cross(a: Array, b: Array) -> Array:
+    """Return the cross product of vectors (..., 3)."""
     xp = array_namespace(a)
     ax, ay, az = a[..., 0], a[..., 1], a[..., 2]
     bx, by, bz = b[..., 0], b[..., 1], b[..., 2]
@@ -53,32 +56,33 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def rotate(q: Array, v: Array) -> Array:
-    """A vector of the inner frame, seen in the outer one: world_from_base applied to a base vector."""
+    """Return a vector of the inner frame in the outer one: world_from_base applied to a base vector."""
     axis = q[..., 1:]
     twice = 2.0 * cross(axis, v)
     return v + q[..., :1] * twice + cross(axis, twice)
 
 
 def rotate_inverse(q: Array, v: Array) -> Array:
-    """A vector of the outer frame, seen in the inner one."""
+    """Return a vector of the outer frame in the inner one."""
     return rotate(conjugate(q), v)
 
 
 def projected_gravity(q: Array) -> Array:
-    """The unit vector downwards, in the base frame."""
+    """Return the direction of gravity in the base frame, as a unit vector."""
     xp = array_namespace(q)
     w, x, y, z = (q[..., i] for i in range(4))
     return xp.stack([2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1], axis=-1)
 
 
 def yaw_of(q: Array) -> Array:
+    """Return the yaw of unit quaternions."""
     xp = array_namespace(q)
     w, x, y, z = (q[..., i] for i in range(4))
     return xp.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
 
 def roll_pitch_yaw(q: Array) -> Array:
-    """Intrinsic z-y-x angles (yaw, then pitch, then roll) of unit quaternions, as (..., 3) roll pitch yaw."""
+    """Return the intrinsic z-y-x angles (yaw, then pitch, then roll) of unit quaternions, as (..., 3) roll pitch yaw."""
     xp = array_namespace(q)
     w, x, y, z = (q[..., i] for i in range(4))
     roll = xp.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
@@ -88,6 +92,7 @@ def roll_pitch_yaw(q: Array) -> Array:
 
 
 def from_roll_pitch_yaw(angles: Array) -> Array:
+    """Return unit quaternions for angles (..., 3); the inverse of `roll_pitch_yaw`."""
     xp = array_namespace(angles)
     cr, cp, cy = (xp.cos(angles[..., i] / 2) for i in range(3))
     sr, sp, sy = (xp.sin(angles[..., i] / 2) for i in range(3))
@@ -103,13 +108,14 @@ def from_roll_pitch_yaw(angles: Array) -> Array:
 
 
 def from_yaw(yaw: Array) -> Array:
+    """Return the rotations about the vertical by these angles."""
     xp = array_namespace(yaw)
     zero = xp.zeros_like(yaw)
     return xp.stack([xp.cos(yaw / 2), zero, zero, xp.sin(yaw / 2)], axis=-1)
 
 
 def rotate_yaw(yaw: Array, v: Array) -> Array:
-    """Turn vectors about the vertical; v has 2 or 3 components, yaw one angle a vector."""
+    """Rotate vectors about the vertical; v has 2 or 3 components, yaw one angle for each vector."""
     xp = array_namespace(yaw)
     c, s = xp.cos(yaw), xp.sin(yaw)
     turned = xp.stack([c * v[..., 0] - s * v[..., 1], s * v[..., 0] + c * v[..., 1]], axis=-1)
@@ -117,7 +123,7 @@ def rotate_yaw(yaw: Array, v: Array) -> Array:
 
 
 def rotation_vector(q: Array) -> Array:
-    """The rotation as axis times angle (angle at most pi)."""
+    """Return the rotation as axis times angle (angle at most pi)."""
     xp = array_namespace(q)
     q = xp.where(q[..., :1] < 0, -q, q)
     sine = xp.sqrt(xp.sum(q[..., 1:] ** 2, axis=-1, keepdims=True))
@@ -128,6 +134,7 @@ def rotation_vector(q: Array) -> Array:
 
 
 def from_rotation_vector(v: Array) -> Array:
+    """Return unit quaternions for rotation vectors; the inverse of `rotation_vector`."""
     xp = array_namespace(v)
     angle = xp.sqrt(xp.sum(v * v, axis=-1, keepdims=True))
     tiny = angle < 1e-9
@@ -137,7 +144,7 @@ def from_rotation_vector(v: Array) -> Array:
 
 
 def slerp(a: Array, b: Array, t: Array) -> Array:
-    """From a to b along the shorter arc; t in [0, 1] with one trailing axis fewer than a."""
+    """Interpolate from a to b along the shorter arc; t in [0, 1] with one trailing axis fewer than a."""
     return multiply(a, from_rotation_vector(t[..., None] * rotation_vector(multiply(conjugate(a), b))))
 
 

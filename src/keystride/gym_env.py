@@ -16,19 +16,22 @@ from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig
 from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, Observation
 from keystride.task.observations import STATE_SIZE
+from keystride.task.rewards import REWARDS, Reward
 
-Seen = NDArray[np.float32] | dict[str, NDArray[Any]]
+EnvObservation = NDArray[np.float32] | dict[str, NDArray[Any]]
 
 REWARD_WEIGHTS = {"goal": 25.0, "regularization": 0.1}
-"""As in the single-critic baseline. There is no style reward here: that one needs a discriminator, see info["transition"]."""
+"""As in the single-critic baseline. The style reward is missing: it needs a discriminator, see info["transition"]."""
 
 
-class KeyframeVectorEnv(VectorEnv[Seen, NDArray[np.float32], NDArray[Any]]):
+class KeyframeVectorEnv(VectorEnv[EnvObservation, NDArray[np.float32], NDArray[Any]]):
     """Robots that have to meet keyframes on time, one environment each.
 
     An action is a joint target relative to the stance in units of the robot's action scale, (12,) for each robot. Rewards are
-    the weighted sum of the task's reward groups; info["rewards"] has each group, and info["transition"] the features of the
-    step that a style discriminator reads.
+    the weighted sum of the task's rewards, with those that do not apply to a robot left out. info["rewards"] has each of
+    them, NaN where it does not apply, and info["transition"] the features of the step that a style discriminator reads.
+
+    `rewards` are functions of your own by name (`keystride.task.rewards.Reward`); they count if `reward_weights` names them.
 
     Episodes that end are restarted in the same step. info["final_obs"] then holds the last observation of the truncated
     episodes (mask: info["_final_obs"]), which value bootstrapping needs; terminated ones have no next value.
@@ -43,12 +46,17 @@ class KeyframeVectorEnv(VectorEnv[Seen, NDArray[np.float32], NDArray[Any]]):
         *,
         flat: bool = True,
         reward_weights: Mapping[str, float] | None = None,
+        rewards: Mapping[str, Reward] | None = None,
         seed: int = 0,
     ) -> None:
         self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}
         self.num_envs, self.flat = num_envs, flat
         self.reward_weights = dict(REWARD_WEIGHTS if reward_weights is None else reward_weights)
         self._robot, self._library, self._task = robot, library, task
+        self._rewards = {**REWARDS, **(rewards or {})}
+        for name in self.reward_weights:
+            if name not in self._rewards:
+                raise ValueError(f"unknown reward {name!r}; known are {', '.join(self._rewards)}")
         self.single_observation_space = _observation_space(task.max_keyframes, flat)
         low = ((robot.lower - robot.stance) / robot.action_scale).astype(np.float32)
         high = ((robot.upper - robot.stance) / robot.action_scale).astype(np.float32)
@@ -59,36 +67,39 @@ class KeyframeVectorEnv(VectorEnv[Seen, NDArray[np.float32], NDArray[Any]]):
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Seen, dict[str, Any]]:
-        """Start all episodes anew. With a seed, what follows is reproducible; the environments share one seed."""
+    ) -> tuple[EnvObservation, dict[str, Any]]:
+        """Start new episodes. With a seed, everything that follows is reproducible; the environments share one seed."""
         first = seed[0] if isinstance(seed, list) else seed
         super().reset(seed=first, options=options)
         self._environment = self._make(int(self.np_random.integers(2**31)))
-        return self._seen(self._environment.observe()), {}
+        return self._shape(self._environment.observe()), {}
 
     def step(
         self, actions: NDArray[np.float32]
-    ) -> tuple[Seen, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+    ) -> tuple[EnvObservation, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Take a control step of 20 ms; return observation, reward, terminated, truncated and info."""
         step = self._environment.step(np.asarray(actions, dtype=np.float32))
         reward = np.zeros(self.num_envs)
         for name, weight in self.reward_weights.items():
-            reward += weight * step.rewards[name]
+            reward += weight * np.nan_to_num(step.rewards[name])
         info: dict[str, Any] = {"rewards": step.rewards, "transition": step.transition}
         if step.truncated.any():
-            info["final_obs"] = self._final(self._seen(step.arrived), step.truncated)
+            info["final_obs"] = self._final(self._shape(step.arrived), step.truncated)
             info["_final_obs"] = step.truncated.copy()
-        return self._seen(step.observation), reward, step.terminated, step.truncated, info
+        return self._shape(step.observation), reward, step.terminated, step.truncated, info
 
     def real_transitions(self, count: int) -> NDArray[np.float32]:
-        """(count, 2 x features) successive frames of the library's clips, the real samples of a style discriminator."""
+        """Return features of successive frames of the clips (count, 2 x 46): the real samples of a style discriminator."""
         return self._environment.real_transitions(count)
 
     def _make(self, seed: int) -> KeyframeEnvironment:
         randomization, _ = RANDOMIZATIONS[self._task.randomize]
         physics = CpuSimulator(self._robot, self.num_envs, randomization=randomization, seed=seed)
-        return KeyframeEnvironment(self._robot, physics, self._library, self._task, seed=seed + 1)
+        return KeyframeEnvironment(
+            self._robot, physics, self._library, self._task, rewards=self._rewards, seed=seed + 1
+        )
 
-    def _seen(self, observation: Observation) -> Seen:
+    def _shape(self, observation: Observation) -> EnvObservation:
         if not self.flat:
             return {
                 "state": observation.state,
@@ -96,13 +107,11 @@ class KeyframeVectorEnv(VectorEnv[Seen, NDArray[np.float32], NDArray[Any]]):
                 "visible": observation.visible.astype(np.int8),
             }
         shown = observation.visible[..., None]
-        tokens = np.concatenate(
-            [observation.goals * shown, shown], axis=-1
-        )  # (E, K, GOAL_SIZE + 1), zero where not visible
+        tokens = np.concatenate([observation.goals * shown, shown], axis=-1)  # (E, K, G + 1), zero where not visible
         return np.concatenate([observation.state, tokens.reshape(len(tokens), -1)], axis=1, dtype=np.float32)
 
-    def _final(self, arrived: Seen, truncated: NDArray[np.bool_]) -> NDArray[Any]:
-        """One entry for each environment, None where it goes on; as Gymnasium's own vector environments give it."""
+    def _final(self, arrived: EnvObservation, truncated: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return one entry for each environment, None where the episode goes on, as Gymnasium's own vector environments do."""
         final = np.full(self.num_envs, None, dtype=object)
         for row, environment in enumerate(np.flatnonzero(truncated)):
             one = {k: v[row] for k, v in arrived.items()} if isinstance(arrived, dict) else arrived[row]

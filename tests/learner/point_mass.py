@@ -34,7 +34,7 @@ class Step:
     terminated: Tensor
     truncated: Tensor
     transition: None = None
-    shown: None = None
+    demonstration: None = None
 
 
 class PointMass:

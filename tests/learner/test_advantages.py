@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from keystride.learner.advantages import gae, mix_advantages, without_effect
+from keystride.learner.advantages import fill_missing_rewards, gae, mix_advantages
 
 
 def column(*values: float) -> torch.Tensor:
@@ -77,7 +77,7 @@ def test_a_step_without_a_reward_is_neither_good_nor_bad():
     rewards = torch.tensor([[[torch.nan]], [[3.0]]])
     values, behind = torch.tensor([[[2.0]], [[4.0]]]), torch.tensor([[[4.0]], [[9.0]]])
     ends = torch.tensor([[False], [True]])
-    filled = without_effect(rewards, values, behind, ends, 0.5)
+    filled = fill_missing_rewards(rewards, values, behind, ends, 0.5)
     assert filled.flatten().tolist() == [0.0, 3.0]  # 2 - 0.5 * 4, so that nothing is left over
     advantages = gae(filled, values, behind, ends, ends, 0.5, 1.0)
     assert advantages.flatten().tolist() == [-0.5, -1.0]

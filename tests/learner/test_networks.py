@@ -15,7 +15,7 @@ from keystride.learner.networks import (
     Observations,
     by_length,
     packed,
-    same_length,
+    unsorted_chunks,
     upcoming,
 )
 
@@ -113,7 +113,7 @@ def test_one_value_a_group(critics):
 
 def test_pieces_of_one_length_cover_every_sample_once():
     seen = samples(300)
-    pieces = list(same_length(seen.visible, tokens=32))
+    pieces = list(unsorted_chunks(seen.visible, tokens=32))
     assert sorted(torch.cat([rows for rows, _ in pieces]).tolist()) == list(range(300))
     for rows, count in pieces:
         assert len(rows) * (count + 1) <= 32

@@ -144,7 +144,7 @@ def test_before_the_first_step_no_mirrored_sample_is_clipped():
     samples, _ = ppo.prepare(rollout(ppo))
     flipped = ppo._mirror(samples, SIDES)
     with torch.no_grad():
-        gain, report = ppo._gain(flipped, ppo.actor.act(flipped.observations))
+        gain, report = ppo._policy_objective(flipped, ppo.actor.act(flipped.observations))
     assert report["clipped"] == 0.0
     assert gain == pytest.approx(float((flipped.weight * flipped.advantage).mean()), abs=1e-5)
 
@@ -184,13 +184,13 @@ def test_the_deviation_stays_within_its_bounds():
     assert torch.allclose(ppo.actor.std, torch.full((2,), 0.52))
 
 
-def test_imitation_moves_the_mean_towards_what_is_shown():
+def test_imitation_moves_the_mean_towards_the_demonstration():
     ppo = learner(GOAL, learning_rate=1e-3, clone=10.0, entropy=0.0)
     experience = rollout(ppo)
     shown = torch.full_like(experience.action, float("nan"))
     shown[::2] = 1.0
     before = (ppo.actor.act(experience.observations) - 1.0).abs().mean()
-    report = ppo.update(replace(experience, shown=shown))
+    report = ppo.update(replace(experience, demonstration=shown))
     after = (ppo.actor.act(experience.observations) - 1.0).abs().mean()
     assert after < before
     assert report["clone/share"] == pytest.approx(0.5)
@@ -235,3 +235,17 @@ def test_correlated_noise_has_the_correlation_and_the_probabilities_it_should_ha
     assert torch.allclose(seen.noise, noise[-1])
     expected = log_probability(seen.action, seen.mean, ppo.actor.std)
     assert torch.equal(seen.log_prob, expected)
+
+
+def test_critics_can_learn_alone():
+    ppo = learner(GOAL, EASE)
+    ppo.actor_learns = False
+    before = [p.detach().clone() for p in (*ppo.actor.parameters(), *ppo.critics.parameters())]
+    report = ppo.update(rollout(ppo))
+    moved = [
+        not torch.equal(a, b) for a, b in zip(before, (*ppo.actor.parameters(), *ppo.critics.parameters()), strict=True)
+    ]
+    count = len(list(ppo.actor.parameters()))
+    assert not any(moved[:count])
+    assert any(moved[count:])
+    assert report["learning_rate"] == ppo.config.learning_rate  # no divergence says nothing about the rate

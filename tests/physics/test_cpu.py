@@ -9,7 +9,7 @@ from keystride.physics.cpu import CpuSimulator, training_model
 from keystride.physics.simulator import ROBOT, Randomization, State, standing_start
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
-from keystride.robot.model import STIFFNESS
+from keystride.robot.model import STIFFNESS_COLUMN
 
 HEIGHT = float(standing_height(GO2, GO2.stance))
 CALM = Randomization(
@@ -69,8 +69,8 @@ def test_variations_lie_in_the_papers_ranges():
     )
     assert 0.25 <= friction[..., 0].min() < 0.3
     assert 1.7 < friction[..., 0].max() <= 1.75
-    assert 0.9 * GO2.stiffness <= gain[..., STIFFNESS].min()
-    assert gain[..., STIFFNESS].max() <= 1.1 * GO2.stiffness
+    assert 0.9 * GO2.stiffness <= gain[..., STIFFNESS_COLUMN].min()
+    assert gain[..., STIFFNESS_COLUMN].max() <= 1.1 * GO2.stiffness
     assert set(np.ceil(np.unique(delay) / 0.005).astype(int)) == set(range(7))
 
 

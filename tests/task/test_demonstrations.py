@@ -9,7 +9,7 @@ from keystride.motion.library import Library
 from keystride.physics.cpu import CpuSimulator
 from keystride.robot.go2 import GO2
 from keystride.task.config import KeyframeRanges, TaskConfig
-from keystride.task.demonstrations import LEAD, replay_action, replayable_frames
+from keystride.task.demonstrations import TARGET_LEAD, replay_action, replayable_frames
 from keystride.task.environment import KeyframeEnvironment
 
 
@@ -28,7 +28,7 @@ def test_an_action_asks_for_the_next_frame_and_a_little_more(library):
     rows = np.array([10, library.last[0]])
     target = GO2.stance + GO2.action_scale * replay_action(GO2, library, rows)
     frames = library.frames[np.array([11, library.last[0]])]
-    assert np.allclose(target, frames.joint_angles + LEAD * frames.joint_velocities)
+    assert np.allclose(target, frames.joint_angles + TARGET_LEAD * frames.joint_velocities)
 
 
 def test_what_stands_can_be_replayed_and_what_flies_too_far_can_not(library, replayable):
@@ -43,13 +43,13 @@ def test_actions_are_shown_near_their_clip_alone(library):
     physics = CpuSimulator(GO2, 64, threads=1)
     environment = KeyframeEnvironment(GO2, physics, library, config, demonstrations=True)
     rare = environment._rare.copy()
-    shown = environment.step(np.zeros((64, 12), dtype=np.float32)).shown
+    shown = environment.step(np.zeros((64, 12), dtype=np.float32)).demonstration
     assert shown is not None
     has_one = np.asarray(np.isfinite(shown).all(axis=1))
     assert has_one.any()
     assert not has_one[~rare].any()
     environment._state.position[:, 2] += 1.0  # far away from any clip
-    shown = environment._shown()
+    shown = environment._demonstration()
     assert shown is not None
     assert np.isnan(shown).all()
 
@@ -61,7 +61,7 @@ def test_following_what_is_shown_leaps(library):
     environment._end[:] = 10**6
     highest = np.zeros(64)
     for _ in range(50):
-        shown = environment._shown()
+        shown = environment._demonstration()
         assert shown is not None
         environment.step(np.nan_to_num(shown))
         highest = np.maximum(highest, environment._state.position[:, 2])

@@ -56,15 +56,15 @@ def test_error_sizes():
 def test_goal_is_the_product_over_the_components_present():
     widths = rewards.paper_widths(GoalWidths())
     sizes = widths[None, None]  # each component exactly one width off
-    assert rewards.goal(sizes, ALL, DUE, widths) == pytest.approx(exp(-5))
+    assert rewards.goals_met(sizes, ALL, DUE, widths) == pytest.approx(exp(-5))
     only = np.zeros_like(ALL)
     only[..., COMPONENTS.index("yaw")] = True
-    assert rewards.goal(sizes, only, DUE, widths) == pytest.approx(exp(-1))
+    assert rewards.goals_met(sizes, only, DUE, widths) == pytest.approx(exp(-1))
 
 
 def test_goal_counts_on_its_step_alone():
     widths = rewards.paper_widths(GoalWidths())
-    assert rewards.goal(np.zeros((1, 1, 5)), ALL, ~DUE, widths) == 0.0
+    assert rewards.goals_met(np.zeros((1, 1, 5)), ALL, ~DUE, widths) == 0.0
 
 
 def test_paper_widths():

@@ -25,7 +25,7 @@ def test_the_presets_pass(tiny: TrainingConfig) -> None:
         ({"learner": {"average": 1.5}}, "learner.average must lie between 0 and 1, not 1.5"),
         ({"learner": {"ppo": {"minibatches": 33}}}, "learner.ppo.minibatches: 33 minibatches of 32 samples"),
         ({"learner": {"ppo": {"groups": []}}}, "learner.ppo.groups must hold at least one group"),
-        ({"processes": 3}, "8 robots can not be divided among 3 processes evenly"),
+        ({"processes": 3}, "8 robots cannot be divided among 3 processes evenly"),
         ({"processes": -1}, "processes must be at least 0, not -1"),
         ({"device": "tpu"}, "device: 'tpu' is not supported"),
         ({"name": "a/b"}, "name: 'a/b' is not the name of a folder"),
@@ -66,7 +66,6 @@ def test_stages_can_not_change_the_sizes_of_networks(tiny: TrainingConfig) -> No
 
 def test_as_many_processes_as_divide_the_robots(tiny: TrainingConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    monkeypatch.setattr("keystride.training.checks._cores", lambda: 7)
-    assert process_count(replace(tiny, processes=0)) == 4
+    assert process_count(replace(tiny, processes=0), cores=7) == 4
     larger = Stage("later", overrides={"learner": {"environments": 18}})
-    assert process_count(replace(tiny, processes=0, stages=(Stage("first", 32), larger))) == 2
+    assert process_count(replace(tiny, processes=0, stages=(Stage("first", 32), larger)), cores=7) == 2

@@ -14,7 +14,7 @@ from keystride.training.launch import WorkerCrash, WorkerKilled, launch
 
 WAIT = """
 import os, pathlib, sys, time
-from keystride.training.signals import StopRequest, follow_parent
+from keystride.training.launch import StopRequest, follow_parent
 follow_parent()
 with StopRequest() as stop:
     pathlib.Path(sys.argv[1], os.environ["RANK"]).write_text(str(os.getpid()))

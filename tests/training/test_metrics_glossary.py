@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keystride.keyframes.goals import COMPONENTS
 from keystride.training import Stage, TrainingConfig, train
-from keystride.training.build import KINDS
+from keystride.training.build import KEYFRAME_KINDS
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "metrics.md"
 
@@ -16,7 +16,7 @@ def explained(config: TrainingConfig) -> set[str]:
     groups = config.learner.ppo.groups
     choices = {
         "component": COMPONENTS,
-        "kind": KINDS,
+        "kind": KEYFRAME_KINDS,
         "group": [group.name for group in groups],
         "reward": [name for group in groups for name, _ in group.rewards],
     }

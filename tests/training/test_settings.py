@@ -5,7 +5,7 @@ import pytest
 
 from keystride.errors import UserError
 from keystride.training.config import PRESETS, TrainingConfig
-from keystride.training.settings import differences, overridden, plain, read_yaml
+from keystride.training.settings import differences, overridden, plain, read_settings_file
 
 CPU = PRESETS["cpu"]
 
@@ -56,7 +56,7 @@ def test_errors_name_the_path(values: dict, complaint: str) -> None:
 def test_files_that_hold_no_settings(text: str, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(UserError, match=complaint):
-        read_yaml(tmp_path / "a.yaml")
+        read_settings_file(tmp_path / "a.yaml")
 
 
 def test_differences_name_what_changed() -> None:

@@ -49,7 +49,7 @@ def test_what_differs_on_resuming_is_refused_or_recorded(tiny: TrainingConfig) -
     assert read_config(tiny.folder / CONFIG) == short
     changed = replace(tiny, task=replace(tiny.task, goals="any"))
     with pytest.raises(
-        UserError, match=r"task\.goals is \"position\", not \"any\"\. To go on .* --change task\.goals$"
+        UserError, match=r"task\.goals is \"position\", not \"any\"\. To continue .* --change task\.goals$"
     ):
         train(changed, resume=True, change=("learner.steps",))
     assert train(changed, resume=True, change=("learner.steps", "task")).steps == 6 * ITERATION

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from keystride.learner.config import PRESETS, LearnerConfig, NetworkConfig
+from keystride.learner.config import LEARNER_PRESETS, LearnerConfig, NetworkConfig
 from keystride.learner.networks import (
     Actor,
     Critics,
@@ -19,9 +19,9 @@ from keystride.learner.networks import (
     sorted_by_length,
     upcoming,
 )
+from keystride.learner.parallel import settle_process
 from keystride.learner.ppo import Ppo, Samples
 from keystride.learner.rollout import log_probability
-from keystride.training.build import settle_process
 
 STATE, GOAL, SLOTS, ACTIONS = 46, 24, 5, 12
 
@@ -41,7 +41,7 @@ def samples(count: int, groups: int) -> Samples:
         action=action,
         log_prob=log_probability(action, torch.zeros(ACTIONS), torch.ones(ACTIONS)),
         weight=torch.ones(count),
-        shown=torch.full((count, ACTIONS), float("nan")),
+        demonstration=torch.full((count, ACTIONS), float("nan")),
         advantage=torch.randn(count, generator=generator),
         returns=torch.randn(count, groups, generator=generator),
     )
@@ -49,7 +49,7 @@ def samples(count: int, groups: int) -> Samples:
 
 def learner(preset: str) -> Ppo:
     torch.manual_seed(0)
-    config: LearnerConfig = PRESETS[preset]
+    config: LearnerConfig = LEARNER_PRESETS[preset]
     actor = Actor(config.network, STATE, GOAL, ACTIONS)
     critics = Critics(config.network, STATE, GOAL, len(config.ppo.groups))
     return Ppo(replace(config.ppo, symmetry=False), actor, critics, torch.Generator().manual_seed(0))
@@ -122,7 +122,7 @@ def ours(preset: str, count: int, rounds: int) -> float:
 def plain(preset: str, count: int, rounds: int) -> tuple[float, float]:
     """The rate, and how far its outputs are from ours."""
     torch.set_num_threads(1)
-    ppo, config = learner(preset), PRESETS[preset].network
+    ppo, config = learner(preset), LEARNER_PRESETS[preset].network
     networks = [PlainNetwork(config, net) for net in _networks(ppo)]
     batch = samples(count, len(ppo.config.groups))
     gap = _gap(ppo, networks[1], batch.observations[slice(0, 512)])

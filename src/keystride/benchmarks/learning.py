@@ -8,10 +8,16 @@ from typing import Any
 
 from keystride.files import write_atomically
 from keystride.policy.curve import read_curve
-from keystride.training.command_line import Preset, Settings
-from keystride.training.config import PRESETS, EvaluationConfig, TrainingConfig
+from keystride.training.config import (
+    PRESETS,
+    EvaluationConfig,
+    Preset,
+    Settings,
+    TrainingConfig,
+    config_of_run,
+)
 from keystride.training.settings import plain
-from keystride.training.start import config_of_run, is_run, steps_saved, train
+from keystride.training.start import is_run, steps_saved, train
 
 THRESHOLDS = (0.5, 0.3, 0.15)  # m, mean distance at keyframes
 KINDS = {"dataset": "clips", "random": "random keyframes"}

@@ -30,7 +30,7 @@ from keystride.commands.play import Play
 from keystride.commands.robot import ShowRobot
 from keystride.commands.studio import OpenStudio
 from keystride.commands.train import Train
-from keystride.training.command_line import parse_training
+from keystride.training.config import parse_training
 
 DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."
 MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json alone, no --no-json beside it

@@ -1,4 +1,4 @@
-"""`keystride robot`: what the robot is, in figures and as a picture."""
+"""`keystride robot`: the robot in figures and as a picture."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ShowRobot:
     json: bool = False
     """Print JSON instead of a table."""
     yaml: bool = False
-    """Print the whole description as YAML, the pattern for a robot of your own."""
+    """Print the whole description as YAML, a template for a robot of your own."""
     picture: Path | None = None
-    """Also draw the robot in its stance, as a PNG file."""
+    """Also write a picture of the robot in its stance, as a PNG file."""
 
     def run(self) -> int:
         from keystride.robot.catalogue import load_robot, robot_text

@@ -4,8 +4,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keystride.training.command_line import Flag, Preset, Settings
-from keystride.training.config import TrainingConfig, config_text
+from keystride.training.config import Flag, Preset, Settings, TrainingConfig, config_text
 from keystride.training.launch import WorkerCrash
 from keystride.training.start import train
 

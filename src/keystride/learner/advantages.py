@@ -1,4 +1,4 @@
-"""Generalised advantage estimation for each reward group, and their mixture (paper, multi-critic advantage)."""
+"""Generalized advantage estimation for each reward group, and the mixed advantage (paper, multi-critic advantage)."""
 
 import torch
 from torch import Tensor
@@ -13,10 +13,10 @@ def gae(
     gamma: float,
     lam: Tensor | float,
 ) -> Tensor:
-    """Advantages (T, E, G); lam is one figure, or one for each group (G,).
+    """Return advantages (T, E, G); lam is one number, or one for each group (G,).
 
-    rewards, values, next_values (T, E, G); terminated, done (T, E) bool. next_values are those of the state a step arrived in, before
-    any restart: a termination has no future, a truncation has the one the critic expects; neither lets the next episode leak in.
+    rewards, values, next_values (T, E, G); terminated, done (T, E) bool. next_values belong to the state a step arrived in, before
+    any restart: a terminated episode has no next value, a truncated one has the critic's; the next episode never leaks in.
     """
     alive = (~terminated).to(rewards.dtype)[..., None]
     flows = (~done).to(rewards.dtype)[..., None]
@@ -29,15 +29,17 @@ def gae(
     return advantages
 
 
-def without_effect(rewards: Tensor, values: Tensor, next_values: Tensor, terminated: Tensor, gamma: float) -> Tensor:
-    """Rewards (T, E, G) with what each critic expects in place of NaN, so that such a step is neither good nor bad."""
+def fill_missing_rewards(
+    rewards: Tensor, values: Tensor, next_values: Tensor, terminated: Tensor, gamma: float
+) -> Tensor:
+    """Return rewards (T, E, G) with what each critic expects in place of NaN, so that such a step is neither good nor bad."""
     alive = (~terminated).to(rewards.dtype)[..., None]
     return torch.where(rewards.isnan(), values - gamma * alive * next_values, rewards)
 
 
 def mix_advantages(advantages: Tensor, applies: Tensor, mean: Tensor, std: Tensor, weights: Tensor) -> Tensor:
-    """Weighted sum of standardised advantages; (N, G) to (N,).
+    """Return the weighted sum of standardized advantages; (N, G) to (N,).
 
-    applies (N, G) bool: which groups have a reward there; the others add nothing. mean and std (G,) are those of the whole batch.
+    applies (N, G) bool: which groups have a reward in a sample; the others add nothing. mean and std (G,) are of the whole batch.
     """
     return (weights * applies * (advantages - mean) / (std + 1e-8)).sum(dim=-1)

@@ -1,4 +1,4 @@
-"""Checkpoints: tensors in safetensors, the rest in JSON, written whole or not at all."""
+"""Checkpoints: tensors in safetensors, the rest in JSON, written completely or not at all."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ Tree = dict[str, Any]
 
 
 def save_tree(tree: Tree, stem: Path) -> None:
-    """A nested dict of arrays, tensors and plain values, as STEM.safetensors and STEM.json."""
+    """Write a nested dict of arrays, tensors and plain values as STEM.safetensors and STEM.json."""
     arrays: dict[str, np.ndarray] = {}
     plain = _split(tree, "", arrays)
     save_file(arrays, stem.with_suffix(".safetensors"))
@@ -27,7 +27,7 @@ def save_tree(tree: Tree, stem: Path) -> None:
 
 
 class SavedTree(dict[str, Any]):
-    """A tree that was read from a file: what is asked for and absent is an error of the file."""
+    """A tree that was read from a file: a missing entry is an error of the file."""
 
     def __init__(self, source: Path, content: Tree) -> None:
         super().__init__(content)
@@ -41,7 +41,7 @@ Load = TypeVar("Load", bound=Callable[..., None])
 
 
 def checkpoint_errors(load: Load) -> Load:
-    """Turn whatever goes wrong while a method loads a checkpoint into a FileError that names the checkpoint."""
+    """Decorate a method that loads a checkpoint: whatever goes wrong becomes a FileError that names the checkpoint."""
 
     @wraps(load)
     def checked(self: Any, place: Path, *args: Any, **options: Any) -> None:
@@ -57,7 +57,7 @@ def checkpoint_errors(load: Load) -> Load:
 
 
 def load_tree(stem: Path) -> Tree:
-    """Read what save_tree wrote; FileError names the file and what is wrong with it."""
+    """Return a tree that `save_tree` wrote; FileError names the file and what is wrong with it."""
     source = stem.with_suffix(".safetensors")
     try:
         arrays = read_tensors(source)
@@ -93,7 +93,7 @@ def _join(value: Any, source: Path, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def load_module(module: torch.nn.Module, saved: Tree) -> None:
-    """Put saved tensors into a module; FileError names the first that is missing, unknown or of another shape."""
+    """Load saved tensors into a module; FileError names the first that is missing, unknown or of another shape."""
     tensors = _tensors(saved, "the weights")
     expected = module.state_dict()
     for name in [*expected, *tensors]:
@@ -113,8 +113,8 @@ def _tensors(saved: Any, what: str) -> dict[str, torch.Tensor]:
     return {name: torch.as_tensor(values) for name, values in saved.items()}
 
 
-def grown(saved: Tree, own: dict[str, torch.Tensor]) -> Tree:
-    """The saved tensors, with rows of `own` added behind those that have fewer: outputs for groups that were not there before."""
+def extend_rows(saved: Tree, own: dict[str, torch.Tensor]) -> Tree:
+    """Return the saved tensors, extended by rows of `own` where they have fewer: outputs for reward groups that are new."""
 
     def fill(name: str, new: torch.Tensor) -> torch.Tensor:
         old = torch.as_tensor(saved[name])
@@ -126,18 +126,18 @@ def grown(saved: Tree, own: dict[str, torch.Tensor]) -> Tree:
 
 
 def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:
-    """Adam's moments by parameter number."""
+    """Return Adam's moments by parameter number."""
     return {str(i): dict(state) for i, state in optimizer.state_dict()["state"].items()}
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, saved: Tree) -> None:
-    """Put saved moments into an optimiser; FileError if they are not those of its parameters."""
+    """Load saved moments into an optimizer; FileError if they do not belong to its parameters."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state = {i: _tensors(saved[i], f"the moments of parameter {i}") for i in saved}
     for i, moments in state.items():
         shapes = {tuple(values.shape) for values in moments.values() if values.numel() != 1}
         if not i.isdecimal() or int(i) >= len(parameters) or shapes - {tuple(parameters[int(i)].shape)}:
-            raise FileError(f"the optimiser's entry {one_line(i, 40)!r} belongs to another network")
+            raise FileError(f"the optimizer's entry {one_line(i, 40)!r} belongs to another network")
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": {int(i): moments for i, moments in state.items()}, "param_groups": groups})
 
@@ -148,12 +148,12 @@ def publish(part: Path, place: Path) -> None:
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Complete ones, oldest first."""
+    """Return the complete checkpoints in a folder, oldest first."""
     return sorted(path for path in folder.glob("[0-9]*") if path.is_dir() and path.name.isdigit())
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest checkpoints. They are renamed first: a kill half-way leaves no half checkpoint behind."""
+    """Delete all but the newest checkpoints. They are renamed first: a kill halfway leaves no incomplete checkpoint behind."""
     for path in checkpoints(folder)[:-keep]:
         path.rename(path.with_name(f"{path.name}.old"))
     for path in folder.glob("[0-9]*.old"):

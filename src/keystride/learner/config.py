@@ -1,4 +1,4 @@
-"""How to learn, as data. A preset is a complete configuration; torch is not needed to read it."""
+"""The learner's settings and presets. No torch in here: a configuration can be read without it."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -6,16 +6,17 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class RewardGroup:
-    """One critic: the rewards it judges with their weights in the sum, and the weight of its advantage."""
+    """One critic: its rewards with their weights in the sum, and the weight of its advantage."""
 
     name: str
     """Name of the group in metrics and in the exported critic."""
     advantage_weight: float
-    """Weight of the group's standardised advantage in the policy's gradient."""
+    """Weight of the group's standardized advantage in the policy's gradient."""
     rewards: tuple[tuple[str, float], ...]
-    """Names of rewards and their weights in the group's sum. A reward may be NaN where it does not apply: such samples are left out."""
+    """Names of rewards (style, or an entry of task.rewards.REWARDS) and their weights in the group's sum. Samples where a reward
+    does not apply are left out."""
     lam: float | None = None
-    """GAE's lambda for this group; None: the one of PpoConfig."""
+    """GAE's lambda for this group. None: learner.ppo.lam."""
 
 
 MULTI_CRITIC = (
@@ -23,25 +24,27 @@ MULTI_CRITIC = (
     RewardGroup("style", 0.5, (("style", 1.0),)),
     RewardGroup("regularization", 0.1, (("regularization", 1.0),)),
 )
-"""Paper, reward terms: equal weights for goal and style, a lower one for regularisation."""
+"""Paper, reward terms: equal weights for goal and style, a lower one for regularization."""
 
 WITH_DEMONSTRATIONS = (
     RewardGroup(
         "goal", 1.0, (("goal", 1.0),), lam=0.98
-    ),  # keyframes are further apart than 1 / (1 - 0.99 * 0.95) steps
+    ),  # keyframes are farther apart than 1 / (1 - 0.99 * 0.95) steps
     RewardGroup("style", 0.5, (("style", 1.0),)),
     RewardGroup("regularization", 0.1, (("regularization", 1.0),)),
     RewardGroup("tracking", 0.3, (("tracking", 1.0),)),
     RewardGroup("stillness", 0.3, (("stillness", 1.0),)),
 )
-"""The paper's groups, with two dense ones that apply to some samples only: following a clip, and standing still afterwards."""
+"""The paper's groups and two dense ones that apply to some samples only: following a clip, and standing still afterwards."""
 
 SINGLE_CRITIC = (RewardGroup("all", 1.0, (("goal", 25.0), ("style", 0.5), ("regularization", 0.1))),)
-"""The baseline: one critic for the weighted sum. The sparse goal has to be weighed by hand against its interval."""
+"""The baseline: one critic for the weighted sum. The weight of the sparse goal has to be tuned to its interval by hand."""
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
+    """Sizes of the actor and the critics."""
+
     width: int = 0
     """Width of a token inside the encoder; 0 keeps the token as it is, as in the paper."""
     layers: int = 2
@@ -53,12 +56,12 @@ class NetworkConfig:
     mlp: tuple[int, ...] = (512, 256)
     """Widths of the MLP after the encoder."""
     state_to_mlp: bool = False
-    """Hand the state to the MLP beside the pooled token, so that a narrow encoder does not squeeze it."""
+    """Whether the MLP also sees the state, which a narrow encoder would squeeze into the pooled token."""
     next_goal_time_column: int | None = None
-    """Column of a keyframe's token that holds the time until it is due. The keyframe due next is then handed to the MLP too:
+    """Column of a keyframe's token that holds the time until it is due. If set, the MLP also sees the keyframe that is due next:
     a dozen joint angles do not fit through the pooled token of a narrow encoder."""
     critics: Literal["separate", "shared"] = "separate"
-    """A whole network for each critic, or one network with an output for each."""
+    """A separate network for each critic, or one shared network with an output for each."""
     initial_std: float = 1.0
     """Standard deviation of the actions at the start of training."""
 
@@ -72,16 +75,18 @@ class ExplorationConfig:
     final_std: float = 0.05
     """Both bounds move to this in the last part of training."""
     correlation: float = 0.0
-    """Of the noise of one control step with the step before. White noise (0) shakes the joints, moves the body little, and is easy for
-    a discriminator to spot; correlated noise has a standard deviation of std / sqrt(1 - correlation^2)."""
+    """Correlation of the noise of one control step with the step before. White noise (0) shakes the joints, moves the body little,
+    and is easy for a discriminator to spot; correlated noise has a standard deviation of std / sqrt(1 - correlation^2)."""
     anneal_share: float = 0.1
-    """The part of training, at its end, in which they do."""
+    """Share of training, at its end, in which they do."""
     learning_rate: float = 1e-3
-    """Of the logarithm of the standard deviation; the network's own rate adapts and may become too small to recover from."""
+    """Learning rate of the logarithm of the standard deviation; the network's own rate adapts and may become too small for it."""
 
 
 @dataclass(frozen=True)
 class PpoConfig:
+    """Settings of the update."""
+
     groups: tuple[RewardGroup, ...] = MULTI_CRITIC
     """One critic for each group."""
     epochs: int = 5
@@ -89,29 +94,32 @@ class PpoConfig:
     critic_epochs: int = 5
     """Number of initial epochs that also update the critics."""
     minibatches: int = 4
-    """Gradient steps of an epoch."""
+    """Number of gradient steps in an epoch."""
+    critic_warmup_steps: int = 0
+    """Control steps at the start of a run in which only the critics learn: for runs that begin with the weights of another policy,
+    whose critics know neither the new rewards nor the new episodes."""
     learning_rate: float = 1e-4
-    """Learning rate at the start; it adapts to keep the divergence near its target."""
+    """Initial learning rate; it adapts to keep the divergence near its target."""
     learning_rate_range: tuple[float, float] = (1e-5, 2e-3)
     """Least and largest learning rate."""
     target_kl: float = 0.02
-    """Divergence that an update of the policy aims at."""
+    """KL divergence that an update of the policy aims at."""
     entropy: float = 0.02
     """Weight of the entropy bonus."""
     gamma: float = 0.99
-    """Discount of a control step."""
+    """Discount factor per control step."""
     lam: float = 0.95
-    """GAE's lambda, for groups that have none of their own."""
+    """GAE's lambda, for groups without their own."""
     clip: float = 0.2
-    """Probability ratios are clipped this far from 1; the paper names no value."""
+    """Probability ratios are clipped at this distance from 1; the paper gives no value."""
     max_gradient_norm: float = 1.0
-    """Gradients are scaled down to this norm."""
+    """Larger gradients are scaled down to this norm."""
     symmetry: bool = False
-    """Show every second sample mirrored left to right."""
+    """Whether to also train on every sample mirrored left to right."""
     clone: float = 0.0
-    """Weight of imitating the actions that the environment shows (squared distance over `clone_scale`, on samples that have one)."""
+    """Weight of imitating demonstrated actions (squared distance over clone_scale, on samples that have a demonstration)."""
     clone_scale: float = 0.25
-    """Distance between actions that counts as one."""
+    """Distance between actions that counts as 1 in the imitation loss."""
     clone_steps: int = 1
     """Control steps over which the weight of imitation falls to zero."""
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
@@ -119,40 +127,42 @@ class PpoConfig:
 
 @dataclass(frozen=True)
 class DiscriminatorConfig:
-    """Paper, hyperparameters; sizes of the network and the penalty are ours."""
+    """The style discriminator (paper, hyperparameters; sizes of the network and the penalty are ours)."""
 
     hidden: tuple[int, ...] = (1024, 512)
     """Widths of the hidden layers."""
     learning_rate: float = 3e-4
     """Learning rate of the discriminator."""
     updates: int = 20
-    """Gradient steps of an iteration."""
+    """Number of gradient steps per iteration."""
     batch: int = 768
-    """Transitions of each kind, from clips and from the policy, in a gradient step, over all processes."""
+    """Number of transitions from clips, and of as many from the policy, in a gradient step, over all processes."""
     gradient_penalty: float = 5.0
     """Weight of the squared gradient on transitions from clips."""
     weight_decay: float = 1e-4
     """Weight decay of the discriminator."""
     replay: int = 200_000
-    """Policy transitions kept, over all processes."""
+    """Number of policy transitions to keep, over all processes."""
 
 
 @dataclass(frozen=True)
 class LearnerConfig:
+    """Everything about learning that does not depend on the task."""
+
     environments: int = 4096
-    """Robots, over all processes."""
+    """Number of robots, over all processes."""
     horizon: int = 24
-    """Control steps an iteration."""
+    """Control steps of each robot per iteration."""
     steps: int = 500_000_000
-    """Control steps after which training ends."""
+    """Control steps of all robots together after which training ends."""
     average: float = 0.0
-    """The policy that is evaluated and exported is a running mean of the weights; this share of it stays at each iteration."""
+    """Share of the running mean of the weights that is kept at each iteration. The mean is what is evaluated and exported."""
     seed: int = 0
     """Seed of networks, episodes and noise."""
     checkpoint_minutes: float = 3.0
     """Minutes between checkpoints."""
     keep: int = 3
-    """Checkpoints kept."""
+    """Number of checkpoints to keep."""
     evaluate_steps: int = 4_000_000
     """Control steps between evaluations on fixed episodes."""
     network: NetworkConfig = field(default_factory=NetworkConfig)
@@ -161,7 +171,7 @@ class LearnerConfig:
 
 
 PAPER = LearnerConfig()
-"""Every figure of the paper's hyperparameter table."""
+"""The paper's hyperparameter table."""
 
 CPU = LearnerConfig(
     environments=512,
@@ -191,4 +201,4 @@ CPU = LearnerConfig(
 )
 """The paper's design, sized for two cores."""
 
-PRESETS = {"cpu": CPU, "paper": PAPER}
+LEARNER_PRESETS = {"cpu": CPU, "paper": PAPER}

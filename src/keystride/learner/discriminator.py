@@ -10,7 +10,7 @@ from keystride.learner.config import DiscriminatorConfig
 
 
 class Discriminator(nn.Module):
-    """Scores transitions: 1 is like the clips, -1 like the policy."""
+    """Scores transitions: 1 for the clips, -1 for the policy."""
 
     def __init__(self, config: DiscriminatorConfig, mean: Tensor, std: Tensor) -> None:
         super().__init__()
@@ -29,21 +29,21 @@ class Discriminator(nn.Module):
         return ((transitions - self.mean) / self.std).clamp(-5.0, 5.0)
 
     def score(self, features: Tensor) -> Tensor:
-        """(n, F) normalised features to (n,)."""
+        """Return the scores (n,) of normalized features (n, F)."""
         for layer in self.mlp:
             features = F.elu(layer(features))
         return self.head(features)[:, 0]
 
 
 def style_reward(score: Tensor) -> Tensor:
-    """max(1 - 0.25 (D - 1)^2, 0), in [0, 1] (paper, reward terms)."""
+    """Return max(1 - 0.25 (D - 1)^2, 0), in [0, 1] (paper, reward terms)."""
     return (1.0 - 0.25 * (score - 1.0) ** 2).clamp(min=0.0)
 
 
 def discriminator_loss(
     discriminator: Discriminator, real: Tensor, policy: Tensor, gradient_penalty: float
 ) -> tuple[Tensor, dict[str, float]]:
-    """Least squares towards 1 and -1, and the squared slope on the real data, which keeps the game from oscillating."""
+    """Return the loss and metrics: least squares towards 1 and -1, and a gradient penalty on the real data against oscillation."""
     features = discriminator.normalize(real).requires_grad_()
     on_real, on_policy = discriminator.score(features), discriminator(policy)
     (slope,) = torch.autograd.grad(on_real.sum(), features, create_graph=True)
@@ -58,7 +58,7 @@ def discriminator_loss(
 
 
 class Replay:
-    """The latest policy transitions, so that the discriminator does not forget what it once told apart."""
+    """The latest policy transitions, so that the discriminator does not forget earlier policies."""
 
     def __init__(self, capacity: int, size: int) -> None:
         self.rows = torch.zeros(capacity, size)

@@ -1,7 +1,7 @@
 """The networks: a sequence-to-token transformer encoder, the actor and the critics.
 
-A sample is its state and its visible keyframes. Samples with equally many keyframes are computed together, so no masked token
-is ever computed. `forward_padded` is the same function with a mask, for export.
+A sample is a state and its visible keyframes. Samples with equally many keyframes are computed together, so that no masked
+token is ever computed. `forward_padded` is the same function with a mask, for export.
 """
 
 import math
@@ -18,7 +18,7 @@ from keystride.learner.config import NetworkConfig
 
 @dataclass(frozen=True)
 class Observations:
-    """N samples; keyframes that are visible stand first (see `packed`)."""
+    """N samples; visible keyframes come first (see `packed`)."""
 
     state: Tensor  # (N, S)
     goals: Tensor  # (N, K, G)
@@ -32,13 +32,15 @@ class Observations:
 
 
 def packed(observations: Observations) -> Observations:
-    """The same samples with the visible keyframes first: their order means nothing to the encoder."""
+    """Return the same samples with the visible keyframes first: their order means nothing to the encoder."""
     order = torch.argsort(observations.visible.to(torch.uint8), dim=1, descending=True, stable=True)
     goals = observations.goals.gather(1, order[..., None].expand_as(observations.goals))
     return Observations(observations.state, goals, observations.visible.gather(1, order))
 
 
 class Attention(nn.Module):
+    """Multi-head self-attention."""
+
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -46,7 +48,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """x (n, L, W); mask (n, L) of tokens that may be attended to."""
+        """Return x (n, L, W) after attention; mask (n, L) of tokens that may be attended to."""
         n, length, width = x.shape
         q, k, v = (
             part.reshape(n, length, self.heads, -1).transpose(1, 2) for part in self.qkv(x).split(width, dim=-1)
@@ -57,6 +59,8 @@ class Attention(nn.Module):
 
 
 class EncoderLayer(nn.Module):
+    """Attention and feed-forward, each with a residual connection and layer normalization."""
+
     def __init__(self, config: NetworkConfig, width: int) -> None:
         super().__init__()
         self.attention = Attention(width, config.heads)
@@ -70,7 +74,7 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """State and keyframes to one token: the paper's sequence-to-token transformer."""
+    """Encodes state and keyframes as one token: the paper's sequence-to-token transformer."""
 
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int) -> None:
         super().__init__()
@@ -81,14 +85,14 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(config, self.width) for _ in range(config.layers))
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:
-        """state (n, S), goals (n, L, G) all of them visible, to (n, W). The self-goal token goes first: zero error, zero time."""
+        """Return (n, W) for state (n, S) and goals (n, L, G), all visible. The self-goal token comes first: zero error, zero time."""
         x = self.embed(self._tokens(state, goals))
         for layer in self.layers:
             x = layer(x)
         return x.amax(dim=1)
 
     def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
-        """The same with a mask (n, K) over padded keyframes; what stands in hidden rows has no effect."""
+        """Return the same with a mask (n, K) over padded keyframes; hidden rows have no effect."""
         seen = torch.cat([torch.ones_like(visible[:, :1]), visible], dim=1)
         x = self.embed(self._tokens(state, goals.masked_fill(~visible[..., None], 0.0)))
         for layer in self.layers:
@@ -105,7 +109,7 @@ class Encoder(nn.Module):
 
 
 class Normalizer(nn.Module):
-    """Running mean and variance, frozen into whatever is exported. Samples older than `memory` fade."""
+    """Normalizes by a running mean and variance, which are exported with the network. Samples older than `memory` fade."""
 
     def __init__(self, size: int, memory: float = 20e6) -> None:
         super().__init__()
@@ -139,7 +143,7 @@ LATE = 1e3  # s, added to the wait of keyframes that are past
 
 
 def upcoming(goals: Tensor, time: int, visible: Tensor | None = None) -> Tensor:
-    """(n, G) the keyframe that is due next of (n, L, G), by its column `time`; else the one just past, else zeros."""
+    """Return the keyframe (n, G) that is due next of (n, L, G), by its column `time`; else the one just past, else zeros."""
     if not goals.shape[1]:
         return goals.new_zeros(len(goals), goals.shape[2])
     wait = goals[..., time]
@@ -151,7 +155,7 @@ def upcoming(goals: Tensor, time: int, visible: Tensor | None = None) -> Tensor:
 
 
 class SequenceNetwork(nn.Module):
-    """Encoder, then MLP."""
+    """The encoder, then an MLP."""
 
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, outputs: int) -> None:
         super().__init__()
@@ -163,7 +167,7 @@ class SequenceNetwork(nn.Module):
         self.head = nn.Linear(sizes[-1], outputs)
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:
-        """state (n, S) normalised, goals (n, L, G) all of them visible."""
+        """Return the outputs for state (n, S), normalized, and goals (n, L, G), all visible."""
         return self._head(state, self.encoder(state, goals), goals)
 
     def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
@@ -181,13 +185,13 @@ class SequenceNetwork(nn.Module):
         return self.head(x)
 
 
-TOKENS = 4096  # computed at once: more no longer fit into the cache
+CHUNK_TOKENS = 4096  # computed at once: more do not fit into the cache
 
 
-def equal_length_chunks(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[slice, int]]:
-    """Split samples sorted by how many keyframes they see into chunks that see equally many, of at most `tokens` tokens.
+def equal_length_chunks(visible: Tensor, tokens: int = CHUNK_TOKENS) -> Iterator[tuple[slice, int]]:
+    """Split samples, sorted by their number of keyframes, into chunks with equally many, of at most `tokens` tokens.
 
-    Yield the rows of each chunk and how many keyframes they see.
+    Yield the rows of each chunk and the number of keyframes.
     """
     start = 0
     for count, number in enumerate(torch.bincount(visible.sum(dim=1)).tolist()):
@@ -197,27 +201,28 @@ def equal_length_chunks(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple
         start = end
 
 
-def same_length(visible: Tensor, tokens: int = TOKENS) -> Iterator[tuple[Tensor, int]]:
-    """The same for samples in any order."""
+def unsorted_chunks(visible: Tensor, tokens: int = CHUNK_TOKENS) -> Iterator[tuple[Tensor, int]]:
+    """Yield the same for samples in any order."""
     order = sorted_by_length(visible)
     for piece, count in equal_length_chunks(visible[order], tokens):
         yield order[piece], count
 
 
 def sorted_by_length(visible: Tensor) -> Tensor:
+    """Return rows sorted by their number of keyframes."""
     return torch.argsort(visible.sum(dim=1), stable=True)
 
 
 def by_length(function: Callable[[Tensor, Tensor], Tensor], observations: Observations) -> Tensor:
-    """The function of state and visible keyframes for samples of mixed lengths, in their order."""
-    pieces = list(same_length(observations.visible))
+    """Apply a function of state and visible keyframes to samples with any number of keyframes, in their order."""
+    pieces = list(unsorted_chunks(observations.visible))
     results = [function(observations.state[rows], observations.goals[rows, :count]) for rows, count in pieces]
     order = torch.argsort(torch.cat([rows for rows, _ in pieces]))
     return torch.cat(results)[order]
 
 
 class Actor(nn.Module):
-    """Mean and standard deviation of the actions."""
+    """The policy: mean and standard deviation of the actions."""
 
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, actions: int) -> None:
         super().__init__()
@@ -233,15 +238,15 @@ class Actor(nn.Module):
 
     @torch.no_grad()
     def clamp_std(self, low: float, high: float) -> None:
-        """Bound the parameter itself: a bound on its exponential would leave it to drift where gradients cannot bring it back from."""
+        """Bound the parameter itself: with a bound on its exponential it could drift to where gradients cannot bring it back."""
         self.log_std.clamp_(math.log(low), math.log(high))
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:
-        """The mean action; all keyframes visible."""
+        """Return the mean action; all keyframes visible."""
         return self.network(self.normalizer(state), goals)
 
     def act(self, observations: Observations) -> Tensor:
-        """The mean action for packed samples of any lengths."""
+        """Return the mean action for packed samples with any number of keyframes."""
         return by_length(self, observations)
 
     def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
@@ -251,7 +256,7 @@ class Actor(nn.Module):
 class Critics(nn.Module):
     """A value for each reward group, from separate networks or from one with several outputs.
 
-    Networks predict values in units of the returns' running deviation, so that a group's scale is no matter.
+    Networks predict values in units of the returns' running deviation, so that the scale of a group does not matter.
     """
 
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, groups: int) -> None:
@@ -261,8 +266,9 @@ class Critics(nn.Module):
         self.returns = Normalizer(groups, memory=1e6)
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:
-        """(n, groups) in units of the returns' deviation; state normalised, all keyframes visible."""
+        """Return (n, groups) in units of the returns' deviation; state normalized, all keyframes visible."""
         return torch.cat([network(state, goals) for network in self.networks], dim=-1)
 
     def values(self, prediction: Tensor) -> Tensor:
+        """Return predictions in the units of the rewards."""
         return prediction * self.returns.std + self.returns.mean

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from keystride.learner import parallel
-from keystride.learner.advantages import gae, mix_advantages, without_effect
+from keystride.learner.advantages import fill_missing_rewards, gae, mix_advantages
 from keystride.learner.config import PpoConfig
 from keystride.learner.networks import Actor, Critics, Observations, by_length, equal_length_chunks, sorted_by_length
 from keystride.learner.rollout import Rollout, log_probability
 
-LARGEST_WEIGHT = 2.0  # of a mirrored sample, where the policy is much likelier to act so than it was in the original
-KL_SAMPLES = 2048  # of each process, on which the divergence after an update is measured
+LARGEST_WEIGHT = 2.0  # of a mirrored sample whose action is much likelier under the policy than the original was
+KL_SAMPLES = 2048  # in each process, to measure the divergence after an update
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Symmetry:
 
 
 def mirrored(values: Tensor, signed_order: tuple[Tensor, Tensor]) -> Tensor:
+    """Return values with their last axis reordered and signed."""
     order, sign = signed_order
     return values[..., order] * sign
 
@@ -39,11 +40,11 @@ class Samples:
     action: Tensor  # (N, A)
     log_prob: Tensor  # (N,) of the action under that policy
     weight: (
-        Tensor  # (N,) how much likelier that policy is to act so than the one that acted; 1 for samples as they were
+        Tensor  # (N,) importance weight: 1, and for mirrored samples how much likelier the action is than the original
     )
-    shown: Tensor  # (N, A) action to imitate, NaN where there is none
+    demonstration: Tensor  # (N, A) action to imitate, NaN where there is none
     advantage: Tensor  # (N,) mixed
-    returns: Tensor  # (N, G) normalised, NaN where a group has no reward
+    returns: Tensor  # (N, G) normalized, NaN where a group has no reward
 
     def __getitem__(self, rows: Tensor | slice) -> "Samples":
         return Samples(*(getattr(self, field.name)[rows] for field in fields(self)))
@@ -52,14 +53,15 @@ class Samples:
         return len(self.advantage)
 
 
-def joined(one: Samples, other: Samples) -> Samples:
+def concatenate(one: Samples, other: Samples) -> Samples:
+    """Return the samples of both, one after the other."""
     seen = (torch.cat([getattr(s.observations, f.name) for s in (one, other)]) for f in fields(Observations))
     rest = (torch.cat([getattr(one, f.name), getattr(other, f.name)]) for f in fields(Samples)[1:])
     return Samples(Observations(*seen), *rest)
 
 
 def group_rewards(config: PpoConfig, rewards: dict[str, Tensor]) -> Tensor:
-    """(T, E, G): each group's weighted sum of its rewards; NaN where one of them does not apply."""
+    """Return each group's weighted sum of its rewards (T, E, G), NaN where one of them does not apply."""
     sums = [
         torch.stack([weight * rewards[name].float() for name, weight in group.rewards]).sum(dim=0)
         for group in config.groups
@@ -68,6 +70,8 @@ def group_rewards(config: PpoConfig, rewards: dict[str, Tensor]) -> Tensor:
 
 
 class Ppo:
+    """Updates an actor and its critics, one for each reward group, on rollouts."""
+
     def __init__(
         self,
         config: PpoConfig,
@@ -84,6 +88,7 @@ class Ppo:
         self.learning_rate = config.learning_rate
         self.std_bounds = config.exploration.std_range
         self.clone = config.clone
+        self.actor_learns = config.critic_warmup_steps == 0
         network = [p for p in actor.parameters() if p is not actor.log_std]
         self.actor_optimizer = torch.optim.Adam(
             [
@@ -93,7 +98,7 @@ class Ppo:
             fused=True,
         )
         self.critic_optimizer = torch.optim.Adam(critics.parameters(), lr=config.learning_rate, fused=True)
-        self.skipped = 0  # updates left out because something was not finite
+        self.skipped = 0  # updates skipped because a gradient was not finite
         actor.clamp_std(*self.std_bounds)
 
     def update(self, rollout: Rollout) -> dict[str, float]:
@@ -102,7 +107,7 @@ class Ppo:
         samples, report = self.prepare(rollout)
         count = len(samples)
         if self.symmetry is not None:
-            samples = joined(samples, self._mirror(samples, self.symmetry))
+            samples = concatenate(samples, self._mirror(samples, self.symmetry))
         steps = [
             self._step(samples[rows], update_critics)
             for rows, update_critics in self._minibatches(samples.observations.visible, count)
@@ -111,24 +116,25 @@ class Ppo:
             values = [step[name] for step in steps if name in step]
             report[name] = sum(values) / len(values)
         report["kl"] = self._divergence(samples[:count], std)
-        self._adapt(report["kl"])
+        if self.actor_learns:
+            self._adapt(report["kl"])
         return {**report, "std": self.actor.std.mean().item(), "learning_rate": self.learning_rate}
 
     @torch.no_grad()
     def prepare(self, rollout: Rollout) -> tuple[Samples, dict[str, float]]:
-        """Return samples with the advantages of every group standardised over all processes and mixed, and returns for the critics."""
+        """Return samples with mixed advantages, standardized per group over all processes, and returns for the critics; and metrics."""
         rewards = group_rewards(self.config, rollout.rewards)  # (T, E, G)
         values, next_values = self._values(rollout)
         applies = ~rewards.isnan()
-        rewards = without_effect(rewards, values, next_values, rollout.terminated, self.config.gamma)
+        rewards = fill_missing_rewards(rewards, values, next_values, rollout.terminated, self.config.gamma)
         done = rollout.terminated | rollout.truncated
         advantages = gae(rewards, values, next_values, rollout.terminated, done, self.config.gamma, self.lam)
         advantages, applies, values = (t.flatten(0, 1) for t in (advantages, applies, values))
         _, mean, variance = parallel.masked_moments(advantages, applies)
         returns = torch.where(applies, advantages + values, torch.nan)
-        count, level, spread = parallel.masked_moments(returns, applies)
-        self.critics.returns.update(count, level, spread)
-        explained = 1 - variance / (spread + 1e-8)
+        count, return_mean, return_variance = parallel.masked_moments(returns, applies)
+        self.critics.returns.update(count, return_mean, return_variance)
+        explained = 1 - variance / (return_variance + 1e-8)
         report = {f"explained/{g.name}": float(e) for g, e in zip(self.config.groups, explained, strict=True)}
         samples = Samples(
             observations=rollout.observations,
@@ -136,7 +142,9 @@ class Ppo:
             action=rollout.action,
             log_prob=rollout.log_prob,
             weight=torch.ones_like(rollout.log_prob),
-            shown=torch.full_like(rollout.action, float("nan")) if rollout.shown is None else rollout.shown,
+            demonstration=torch.full_like(rollout.action, float("nan"))
+            if rollout.demonstration is None
+            else rollout.demonstration,
             advantage=mix_advantages(advantages, applies, mean, variance.sqrt(), self.weights),
             returns=(returns - self.critics.returns.mean) / self.critics.returns.std,
         )
@@ -146,8 +154,8 @@ class Ppo:
     def _mirror(self, samples: Samples, sides: Symmetry) -> Samples:
         """Return every sample with left and right swapped.
 
-        The policy that acted would not have acted so with the same probability. Ratios are therefore taken against what it
-        thinks of the mirrored action in the mirrored state, and the sample weighs as much as that is likelier (decoupled PPO).
+        The policy that acted would have taken the mirrored action with another probability. Ratios are therefore taken against
+        its probability of the mirrored action in the mirrored state, and samples are weighted by it (decoupled PPO).
         """
         seen = samples.observations
         seen = Observations(mirrored(seen.state, sides.state), mirrored(seen.goals, sides.goals), seen.visible)
@@ -159,13 +167,13 @@ class Ppo:
             action=action,
             log_prob=log_prob,
             weight=(log_prob - samples.log_prob).exp().clamp(max=LARGEST_WEIGHT),
-            shown=mirrored(samples.shown, sides.action),
+            demonstration=mirrored(samples.demonstration, sides.action),
             advantage=samples.advantage,
             returns=samples.returns,
         )
 
     def _values(self, rollout: Rollout) -> tuple[Tensor, Tensor]:
-        """(T, E, G) of the states seen, and of the states that their steps arrived in."""
+        """Return values (T, E, G) of the observed states, and of the states that the steps arrived in."""
         values = self._value(rollout.observations).unflatten(0, (rollout.horizon, -1))
         next_values = torch.cat([values[1:], self._value(rollout.final)[None]])
         if len(rollout.arrived_rows):
@@ -179,10 +187,10 @@ class Ppo:
         return self.critics(self.actor.normalizer(state), goals)
 
     def _minibatches(self, visible: Tensor, count: int) -> Iterator[tuple[Tensor, bool]]:
-        """Yield rows sorted by length, and whether critics learn from them.
+        """Yield rows sorted by their number of keyframes, and whether to update the critics on them.
 
-        Where there are mirrored samples, behind the `count` original ones, each epoch takes one of the two at random, and the next
-        epoch the other.
+        Mirrored samples, if any, follow the `count` original ones: each epoch takes one of the two at random, the next epoch the
+        other.
         """
         flips = torch.rand(count, generator=self.generator) < 0.5
         for epoch in range(self.config.epochs):
@@ -193,47 +201,47 @@ class Ppo:
                 yield part[sorted_by_length(visible[part])], epoch < self.config.critic_epochs
 
     def _step(self, samples: Samples, update_critics: bool) -> dict[str, float]:
-        """One step on a minibatch sorted by length; gradients gather over chunks of equal length, which fit into the cache."""
+        """Take one gradient step on a sorted minibatch; gradients accumulate over chunks that fit into the cache."""
         self.actor_optimizer.zero_grad(set_to_none=True)
         self.critic_optimizer.zero_grad(set_to_none=True)
         report: dict[str, Tensor] = {}
         for chunk, count in equal_length_chunks(samples.observations.visible):
             share = (chunk.stop - chunk.start) / len(samples)
-            for name, value in self._gather(samples[chunk], count, share, update_critics).items():
+            for name, value in self._accumulate(samples[chunk], count, share, update_critics).items():
                 report[name] = report.get(name, torch.zeros(())) + share * value
         (-self.config.entropy * self.actor.log_std.sum()).backward()
         self._apply()
         return {name: value.item() for name, value in report.items()}
 
-    def _gather(self, samples: Samples, count: int, share: float, update_critics: bool) -> dict[str, Tensor]:
-        """Add this chunk's gradient; return what it measured."""
+    def _accumulate(self, samples: Samples, count: int, share: float, update_critics: bool) -> dict[str, Tensor]:
+        """Add this chunk's gradient; return its metrics."""
         state, goals = samples.observations.state, samples.observations.goals[:, :count]
-        gain, report = self._gain(samples, self.actor(state, goals))
+        objective, report = self._policy_objective(samples, self.actor(state, goals))
         if not update_critics:
-            (-share * gain).backward()
+            (-share * objective).backward()
             return report
-        miss = self._predict(state, goals) - samples.returns
-        value_loss = torch.where(samples.returns.isnan(), 0.0, miss).square().mean(dim=0)
-        (share * (value_loss.sum() - gain)).backward()
+        error = self._predict(state, goals) - samples.returns
+        value_loss = torch.where(samples.returns.isnan(), 0.0, error).square().mean(dim=0)
+        (share * (value_loss.sum() - objective)).backward()
         losses = {f"value_loss/{g.name}": v for g, v in zip(self.config.groups, value_loss.detach(), strict=True)}
         return {**report, **losses}
 
-    def _gain(self, samples: Samples, mean: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the clipped surrogate less the imitation loss."""
+    def _policy_objective(self, samples: Samples, mean: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the clipped surrogate objective minus the imitation loss, and metrics."""
         ratio = (log_probability(samples.action, mean, self.actor.std) - samples.log_prob).exp()
         clipped = ratio.clamp(1 - self.config.clip, 1 + self.config.clip)
-        gain = (samples.weight * torch.minimum(ratio * samples.advantage, clipped * samples.advantage)).mean()
+        objective = (samples.weight * torch.minimum(ratio * samples.advantage, clipped * samples.advantage)).mean()
         report = {
             "clipped": ((ratio.detach() - 1).abs() > self.config.clip).float().mean(),
             "mirror_weight": samples.weight.mean(),
         }
         if self.clone:
-            has_one = ~samples.shown[:, 0].isnan()
-            target = torch.where(has_one[:, None], samples.shown, mean.detach())
+            has_one = ~samples.demonstration[:, 0].isnan()
+            target = torch.where(has_one[:, None], samples.demonstration, mean.detach())
             miss = ((mean - target) / self.config.clone_scale).square().sum(dim=-1).mean()
-            gain = gain - self.clone * miss
+            objective = objective - self.clone * miss
             report |= {"clone/miss": miss.detach(), "clone/share": has_one.float().mean()}
-        return gain, report
+        return objective, report
 
     def _apply(self) -> None:
         parallel.average_gradients([*self.actor.parameters(), *self.critics.parameters()])
@@ -244,13 +252,14 @@ class Ppo:
         if not torch.isfinite(torch.stack(norms)).all():
             self.skipped += 1
             return
-        self.actor_optimizer.step()
+        if self.actor_learns:
+            self.actor_optimizer.step()
         self.critic_optimizer.step()
         self.actor.clamp_std(*self.std_bounds)
 
     @torch.no_grad()
     def _divergence(self, samples: Samples, std: Tensor) -> float:
-        """Mean KL divergence of the policy that acted from the one now, over all processes, on some of the samples."""
+        """Return the mean KL divergence of the acting policy from the updated one, over all processes, on some of the samples."""
         some = samples[torch.randperm(len(samples), generator=self.generator)[:KL_SAMPLES]]
         new = self.actor.std
         moved = ((by_length(self.actor, some.observations) - some.mean) / new).square()
@@ -258,7 +267,7 @@ class Ppo:
         return float(parallel.total(kl) / parallel.size())
 
     def _adapt(self, kl: float) -> None:
-        """Move the learning rate towards the target divergence, once for each update: before its first step there is none."""
+        """Adapt the learning rate to the target divergence, once per update: before its first step the divergence is zero."""
         low, high = self.config.learning_rate_range
         if kl > 2.0 * self.config.target_kl:
             self.learning_rate = max(self.learning_rate / 1.5, low)
@@ -267,6 +276,6 @@ class Ppo:
         self.set_learning_rate(self.learning_rate)
 
     def set_learning_rate(self, rate: float) -> None:
-        """Of the actor's network; the critics keep the one they started with."""
+        """Set the learning rate of the actor's network; the critics keep theirs."""
         self.learning_rate = rate
         self.actor_optimizer.param_groups[0]["lr"] = rate

@@ -1,4 +1,4 @@
-"""Experience: what the environment must offer, and one iteration's worth of it."""
+"""Experience: the interface of an environment, and the samples of one iteration."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ from torch import Tensor
 from keystride.learner.networks import Actor, Observations, packed
 
 
-class SeenLike(Protocol):
+class ObservationLike(Protocol):
     """An observation: arrays or tensors."""
 
     @property
@@ -21,11 +21,13 @@ class SeenLike(Protocol):
 
 
 class StepLike(Protocol):
+    """The result of a control step of many environments."""
+
     @property
-    def observation(self) -> SeenLike: ...
+    def observation(self) -> ObservationLike: ...
     @property
-    def arrived(self) -> SeenLike:
-        """Of the truncated environments alone, before their restart."""
+    def arrived(self) -> ObservationLike:
+        """Observation of the truncated environments alone, before their restart."""
         ...
 
     @property
@@ -40,33 +42,49 @@ class StepLike(Protocol):
         ...
 
     @property
-    def shown(self) -> Any:
+    def demonstration(self) -> Any:
         """An action to imitate for each environment (NaN: none) in the state the step began in, or None."""
         ...
 
 
 class Environment(Protocol):
-    """Anything that can be learned: many environments stepped at once."""
+    """A task for the learner: many environments stepped at once."""
 
-    def observe(self) -> SeenLike: ...
-    def step(self, action: Any) -> StepLike: ...
-    def real_transitions(self, count: int) -> Any: ...
+    def observe(self) -> ObservationLike:
+        """Return the present observation of all environments."""
+        ...
+
+    def step(self, action: Any) -> StepLike:
+        """Take one control step; environments that end are restarted."""
+        ...
+
+    def real_transitions(self, count: int) -> Any:
+        """Return transitions of the motion library, the discriminator's real samples."""
+        ...
+
     def metrics(self) -> dict[str, tuple[float, float]]:
-        """Sums and counts since the last call."""
+        """Return the sum and count of every metric since the last call."""
         ...
 
     def progress(self, steps: int, means: dict[str, float]) -> dict[str, float]:
-        """Move a curriculum on; the means are over all processes, so that all agree."""
+        """Advance the curriculum; the means are over all processes, so that all agree."""
         ...
 
     def curriculum(self) -> dict[str, Any]:
-        """What `progress` has moved: the same in every process, and kept with the learner."""
+        """Return the state of the curriculum: the same in every process, and saved with the learner."""
         ...
 
-    def set_curriculum(self, saved: dict[str, Any]) -> None: ...
+    def set_curriculum(self, saved: dict[str, Any]) -> None:
+        """Continue with a saved curriculum."""
+        ...
 
-    def snapshot(self) -> dict[str, Any]: ...
-    def restore(self, saved: dict[str, Any]) -> None: ...
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything that the future of the episodes depends on."""
+        ...
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -76,9 +94,9 @@ class Rollout:
     horizon: int
     observations: Observations  # (T E, ...), packed
     mean: Tensor  # (T E, A)
-    action: Tensor  # (T E, A) less what was left of the noise before: what the policy drew
+    action: Tensor  # (T E, A) that the policy drew: without the noise carried over from the step before
     log_prob: Tensor  # (T E,)
-    shown: Tensor | None  # (T E, A) actions to imitate, NaN where there is none
+    demonstration: Tensor | None  # (T E, A) actions to imitate, NaN where there is none
     rewards: dict[str, Tensor]  # (T, E)
     terminated: Tensor  # (T, E) bool
     truncated: Tensor  # (T, E) bool
@@ -89,7 +107,9 @@ class Rollout:
     arrived_rows: Tensor  # (M,) the rows that arrived there
 
 
-def tensors(seen: SeenLike, device: torch.device) -> Observations:
+def tensors(seen: ObservationLike, device: torch.device) -> Observations:
+    """Return an observation as packed tensors on a device."""
+
     def on_device(values: Any, dtype: torch.dtype) -> Tensor:
         return torch.as_tensor(values).to(device=device, dtype=dtype)
 
@@ -103,7 +123,7 @@ def tensors(seen: SeenLike, device: torch.device) -> Observations:
 
 
 def log_probability(action: Tensor, mean: Tensor, std: Tensor) -> Tensor:
-    """Of independent normal actions, up to a constant that cancels in every ratio."""
+    """Return the log probability of independent normal actions, up to a constant that cancels in every ratio."""
     return -(0.5 * ((action - mean) / std).square() + std.log()).sum(dim=-1)
 
 
@@ -118,10 +138,10 @@ def collect(
     noise: Tensor | None = None,
     correlation: float = 0.0,
 ) -> Rollout:
-    """Step the environments under the policy with noise.
+    """Step the environments under the policy with exploration noise.
 
-    Of the noise of the step before, `correlation` is left over. It acts like a disturbance from outside: the policy's own draw, whose
-    probability counts, is what is added to it.
+    The share `correlation` of the noise is carried over to the next step. It acts as a disturbance from outside: only the policy's
+    own draw, which is added to it, has a probability.
     """
     device, std = start.state.device, actor.std
     noise = torch.zeros(len(start), len(std), device=device) if noise is None else noise
@@ -129,12 +149,12 @@ def collect(
     visited, arrived, rows = [], [], []
     for t in range(horizon):
         mean = actor.act(seen)
-        left_over = correlation * noise
-        noise = left_over + std * torch.randn(mean.shape, generator=generator).to(device)
+        carried_over = correlation * noise
+        noise = carried_over + std * torch.randn(mean.shape, generator=generator).to(device)
         step = environment.step((mean + noise).cpu().numpy())
         visited.append(seen)
         means.append(mean)
-        actions.append(mean + noise - left_over)
+        actions.append(mean + noise - carried_over)
         steps.append(step)
         seen = tensors(step.observation, device)
         cut = torch.as_tensor(step.truncated).nonzero()[:, 0]
@@ -147,7 +167,9 @@ def collect(
         mean=mean,
         action=action,
         log_prob=log_probability(action, mean, std),
-        shown=None if steps[0].shown is None else _stacked([s.shown for s in steps], device).flatten(0, 1),
+        demonstration=None
+        if steps[0].demonstration is None
+        else _stacked([s.demonstration for s in steps], device).flatten(0, 1),
         rewards={name: _stacked([step.rewards[name] for step in steps], device) for name in steps[0].rewards},
         terminated=_stacked([step.terminated for step in steps], device),
         truncated=_stacked([step.truncated for step in steps], device),

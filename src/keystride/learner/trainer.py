@@ -1,4 +1,4 @@
-"""The training loop: collect, judge, improve, remember."""
+"""One training iteration (collect, score style, update), and checkpoints of everything it depends on."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from keystride.learner.checkpoint import (
     Tree,
     checkpoint_errors,
     checkpoints,
-    grown,
+    extend_rows,
     load_module,
     load_optimizer,
     load_tree,
@@ -29,15 +29,20 @@ from keystride.learner.networks import Actor, Critics
 from keystride.learner.ppo import Ppo, Symmetry
 from keystride.learner.rollout import Environment, Rollout, collect, tensors
 
-STYLE_SAMPLE = 50_000  # real transitions from which the discriminator's features are normalised
+STYLE_SAMPLE = 50_000  # real transitions that the discriminator's normalization is computed from
 MOST_SKIPS_IN_A_ROW = 20
 
 
 class TrainingStopped(RuntimeError):
-    """Training can not go on; the last checkpoint is good."""
+    """Training cannot continue; the last checkpoint is intact."""
 
 
 class Trainer:
+    """Trains a policy on an environment. `training.build.make_trainer` makes one for a configuration.
+
+    Making one limits the process to one thread and keeps freed memory in it, without which training is many times slower.
+    """
+
     def __init__(
         self,
         config: LearnerConfig,
@@ -47,6 +52,7 @@ class Trainer:
         symmetry: Symmetry | None = None,
         device: str = "cpu",
     ) -> None:
+        parallel.settle_process()
         self.config, self.environment, self.device = config, environment, torch.device(device)
         torch.manual_seed(config.seed)
         self.generator = torch.Generator().manual_seed(config.seed + 1000 * (parallel.rank() + 1))
@@ -55,7 +61,7 @@ class Trainer:
         self.actor = Actor(config.network, *sizes, actions).to(self.device)
         self.critics = Critics(config.network, *sizes, len(config.ppo.groups)).to(self.device)
         self.discriminator = self._new_discriminator()
-        parallel.same_start([self.actor, self.critics, *([self.discriminator] if self.discriminator else [])])
+        parallel.broadcast_weights([self.actor, self.critics, *([self.discriminator] if self.discriminator else [])])
         self._average = AveragedModel(self.actor, multi_avg_fn=get_ema_multi_avg_fn(config.average), use_buffers=True)
         self.ppo = Ppo(config.ppo, self.actor, self.critics, self.generator, symmetry)
         self.noise = torch.zeros(len(self.seen), actions, device=self.device)  # of the last actions
@@ -63,16 +69,17 @@ class Trainer:
         self.iteration = 0
         self.seconds: dict[str, float] = {}
         self._skips_in_a_row = 0
+        self._schedule()
 
     @property
     def averaged(self) -> Actor:
-        """The running mean of the policies, which acts more steadily than the latest: what is evaluated and exported."""
+        """The running mean of the policies, which acts more steadily than the latest one. It is what is evaluated and exported."""
         actor = self._average.module
         assert isinstance(actor, Actor)
         return actor
 
     def iterate(self) -> dict[str, float]:
-        """One iteration; what it measured, over all processes."""
+        """Run one iteration and return its metrics, over all processes."""
         with self._timed("rollout"):
             rollout = collect(
                 self.environment,
@@ -96,14 +103,14 @@ class Trainer:
         return self._advance({**report, **style}, rollout)
 
     def _advance(self, report: dict[str, float], rollout: Rollout) -> dict[str, float]:
-        """Curricula move by what all processes measured together."""
+        """Return metrics over all processes, and advance schedules and curriculum by them."""
         sums = {f"reward/{name}": (float(r.nansum()), float((~r.isnan()).sum())) for name, r in rollout.rewards.items()}
-        means = reduced({**sums, **self.environment.metrics(), **{k: (v, 1.0) for k, v in report.items()}})
+        means = mean_over_processes({**sums, **self.environment.metrics(), **{k: (v, 1.0) for k, v in report.items()}})
         self._schedule()
         return {**means, **self.environment.progress(self.steps, means)}
 
     def _style(self, rollout: Rollout) -> dict[str, float]:
-        """Score the rollout's transitions, then teach the discriminator."""
+        """Add the style reward to the rollout, then update the discriminator."""
         if self.discriminator is None or rollout.transitions is None:
             return {}
         with torch.no_grad():
@@ -112,9 +119,9 @@ class Trainer:
         self.replay.add(rollout.transitions.cpu())
         settings = self.config.discriminator
         share = max(settings.batch // parallel.size(), 1)
-        return _mean([self._teach(share) for _ in range(settings.updates)])
+        return _mean([self._update_discriminator(share) for _ in range(settings.updates)])
 
-    def _teach(self, batch: int) -> dict[str, float]:
+    def _update_discriminator(self, batch: int) -> dict[str, float]:
         assert self.discriminator is not None
         real = torch.as_tensor(self.environment.real_transitions(batch), dtype=torch.float32, device=self.device)
         policy = self.replay.draw(batch, self.generator).to(self.device)
@@ -143,7 +150,7 @@ class Trainer:
         return discriminator
 
     def _schedule(self) -> None:
-        """Set what follows from the number of control steps done: bounds of the noise, weight of imitation."""
+        """Set what depends on the number of control steps done: bounds of the noise, weight of imitation."""
         exploration, ppo = self.config.ppo.exploration, self.config.ppo
         left = (1.0 - self.steps / self.config.steps) / max(exploration.anneal_share, 1e-9)
         share = min(max(1.0 - left, 0.0), 1.0)  # of the way to the final deviation
@@ -151,9 +158,10 @@ class Trainer:
         self.ppo.std_bounds = low, high
         self.actor.clamp_std(low, high)
         self.ppo.clone = ppo.clone * max(1.0 - self.steps / ppo.clone_steps, 0.0)
+        self.ppo.actor_learns = self.steps >= ppo.critic_warmup_steps
 
     def _guard(self) -> None:
-        """Now and then an update may be skipped; many in a row mean that something is broken."""
+        """Stop training after many skipped updates in a row; a single one now and then does no harm."""
         skipped, self.ppo.skipped = self.ppo.skipped, 0
         self._skips_in_a_row = self._skips_in_a_row + skipped if skipped else 0
         if skipped:
@@ -171,10 +179,10 @@ class Trainer:
         yield
         self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - start
 
-    # What is needed to go on exactly as if nothing had happened.
+    # Checkpoints: everything that is needed to continue exactly as if nothing had happened.
 
     def save(self, folder: Path, extra: Tree | None = None) -> Path:
-        """Write a checkpoint of all processes, named after the iteration; `extra` is kept beside the learner's own state."""
+        """Write a checkpoint of all processes, named after the iteration; `extra` is saved along with the learner's own state."""
         part, place = folder / f"{self.iteration:08d}.part", folder / f"{self.iteration:08d}"
         part.mkdir(parents=True, exist_ok=True)
         if parallel.rank() == 0:
@@ -206,7 +214,7 @@ class Trainer:
             print("the checkpoint has another number of robots or processes: all episodes start again", flush=True)
 
     def _load_own(self, own: dict[str, Any], episodes: bool) -> None:
-        """What each process has for itself."""
+        """Load the part of a checkpoint that belongs to this process."""
         if episodes:
             self.environment.restore(own["environment"])
         self.generator.set_state(torch.as_tensor(own["generator"]))
@@ -221,6 +229,7 @@ class Trainer:
         return {"environments": self.config.environments, "processes": parallel.size()}
 
     def load_weights(self, shared: dict[str, Any]) -> None:
+        """Load the networks of a checkpoint."""
         load_module(self.actor, shared["actor"])
         load_module(self.averaged, shared.get("averaged", shared["actor"]))
         self._average.n_averaged.fill_(1)
@@ -229,11 +238,14 @@ class Trainer:
             load_module(self.discriminator, shared["discriminator"])
 
     def start_from(self, weights: dict[str, Any]) -> None:
-        """Begin with the networks of another run, but with this run's exploration. Critics may have learned other groups then."""
+        """Begin with the networks of another run, but with this run's exploration. Its critics may have fewer reward groups."""
         actor = {**weights["actor"], "log_std": self.actor.log_std.detach()}
-        self.load_weights({**weights, "actor": actor, "critics": grown(weights["critics"], self.critics.state_dict())})
+        self.load_weights(
+            {**weights, "actor": actor, "critics": extend_rows(weights["critics"], self.critics.state_dict())}
+        )
 
     def shared_state(self) -> dict[str, Any]:
+        """Return the part of a checkpoint that is the same in all processes."""
         style = {}
         if self.discriminator is not None:
             style = {
@@ -255,7 +267,7 @@ class Trainer:
         }
 
     def averaged_state(self) -> dict[str, Any]:
-        """What there is to keep of a policy that is no longer trained."""
+        """Return the shared state with the averaged actor in place of the latest one."""
         return {**self.shared_state(), "actor": self.averaged.state_dict()}
 
     def _own_state(self) -> dict[str, Any]:
@@ -271,12 +283,13 @@ class Trainer:
 
 
 def latest(folder: Path) -> Path | None:
+    """Return the newest checkpoint in a folder."""
     found = checkpoints(folder)
     return found[-1] if found else None
 
 
-def reduced(sums: dict[str, tuple[float, float]]) -> dict[str, float]:
-    """Means over all processes. Names that a process lacks count as nothing there."""
+def mean_over_processes(sums: dict[str, tuple[float, float]]) -> dict[str, float]:
+    """Return the mean of each metric over all processes; a process may lack some of them."""
     joint: dict[str, tuple[float, float]] = {}
     for part in parallel.all_gather_json(sums):
         for name, (value, count) in part.items():

@@ -1,4 +1,4 @@
-"""MuJoCo on CPU threads: thousands of robots, one call a control step."""
+"""MuJoCo on CPU threads: thousands of robots, one call per control step."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from keystride.physics.simulator import PHYSICS_DT, PHYSICS_STEPS, Randomization, StartState, State
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
-from keystride.robot.model import DAMPING, MAX_LAG_STEPS, STIFFNESS, VOLTAGE, load_spec
+from keystride.robot.model import DAMPING_COLUMN, MAX_LAG_STEPS, STIFFNESS_COLUMN, VOLTAGE_COLUMN, load_spec
 
 HISTORY_HEAD = 2 + MAX_LAG_STEPS + 1  # MuJoCo's buffer: user, cursor, times; then the values
-ABSURD_SPEED = 200.0  # m/s and rad/s together: no Go2 gets there, a diverging simulation soon does
+ABSURD_SPEED = 200.0  # m/s and rad/s together: no robot gets there, a diverging simulation soon does
 
 
 class CpuSimulator:
@@ -75,7 +75,7 @@ class CpuSimulator:
         return state
 
     def reset(self, ids: NDArray[np.intp], start: StartState) -> None:
-        """Put these robots elsewhere, motors asking for the joint angles they start with, and draw their variations anew."""
+        """Put these robots into their start states, with motor targets at the joint angles, and draw new variations for them."""
         self._batch.state[ids] = 0.0
         self._qpos[ids] = np.concatenate([start.position, start.orientation, start.joint_angles], axis=1)
         self._qvel[ids] = np.concatenate(
@@ -116,7 +116,7 @@ class CpuSimulator:
         self._batch.expand("geom_friction")[:, self._gripping, 0] = friction
 
     def _vary_bodies(self, ranges: Randomization) -> None:
-        """Draw what stays with a robot for as long as it exists: MuJoCo derives constants from the masses, which takes time."""
+        """Draw masses, which each robot keeps for good: MuJoCo derives constants from them, which takes time."""
         base, count = self._model.body(self.robot.base_body).id, self.environments
         self._varied["body_mass"][:, base] += self._random.uniform(*ranges.payload, size=count)
         shift = self._random.uniform(-ranges.center_of_mass, ranges.center_of_mass, size=(count, 3))
@@ -135,9 +135,9 @@ class CpuSimulator:
         varied["geom_friction"][ids[:, None], self._gripping, 0] = friction
         strength = self._random.uniform(*ranges.strength, size=(count, self._model.nu))
         motor, nominal_motor = varied["actuator_gainprm"], nominal.actuator_gainprm
-        motor[ids, :, STIFFNESS] = nominal_motor[:, STIFFNESS] * stiffness * strength
-        motor[ids, :, DAMPING] = nominal_motor[:, DAMPING] * damping * strength
-        motor[ids, :, VOLTAGE] = nominal_motor[:, VOLTAGE] * strength
+        motor[ids, :, STIFFNESS_COLUMN] = nominal_motor[:, STIFFNESS_COLUMN] * stiffness * strength
+        motor[ids, :, DAMPING_COLUMN] = nominal_motor[:, DAMPING_COLUMN] * damping * strength
+        motor[ids, :, VOLTAGE_COLUMN] = nominal_motor[:, VOLTAGE_COLUMN] * strength
         varied["actuator_forcerange"][ids] = nominal.actuator_forcerange * strength[..., None]
         # MuJoCo rounds a delay up to whole steps: half a step less keeps rounding errors out.
         varied["actuator_delay"][ids] = np.maximum(lag - 0.5, 0.0) * PHYSICS_DT
@@ -168,8 +168,9 @@ _VARIED = (
 
 
 def training_model(robot: Robot) -> mujoco.MjModel:
+    """Return the model that is simulated: no visuals, motors with a variable delay, no automatic reset."""
     spec = load_spec(robot, visual=False)
-    # A diverged state must be seen, counted and restarted by us, not silently replaced by the default pose.
+    # We must see, count and restart a diverged state; MuJoCo would silently replace it by the default pose.
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     for motor in spec.actuators:
         motor.nsample = MAX_LAG_STEPS + 1

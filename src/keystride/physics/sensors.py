@@ -1,4 +1,4 @@
-"""What a robot measures of itself: noise, bias, delay, joint zeros that are off, and poses that fail to arrive."""
+"""Measurement errors of a robot: noise, bias, delay, wrong joint zeros, and poses that fail to arrive."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -13,10 +13,10 @@ from keystride.robot.description import Floats
 
 @dataclass(frozen=True)
 class SensorErrors:
-    """Standard deviations where nothing else is said. All zero: the truth."""
+    """Standard deviations unless stated otherwise. With all of them zero, measurements are exact."""
 
     joint_zero: float = 0.0
-    """rad by which a joint's encoder is off at most, for a whole episode. The motor's own control is off by the same."""
+    """Largest error of a joint's zero in rad, drawn for each episode. The motor's own control is off by the same amount."""
     joint_angle: float = 0.0
     """rad"""
     joint_velocity: float = 0.0
@@ -36,9 +36,9 @@ class SensorErrors:
     delay: float = 0.0
     """Longest age of a measurement in control steps, at most 1; drawn for each episode."""
     dropout_every: float = 0.0
-    """Mean number of control steps from one loss of the pose to the next; 0: it is never lost."""
+    """Mean number of control steps from one loss of the pose to the next; 0: the pose is never lost."""
     dropout_steps: int = 10
-    """Control steps for which position and heading then stay what they were."""
+    """Control steps for which position and heading then keep their last values."""
 
 
 NO_ERRORS = SensorErrors()
@@ -56,11 +56,11 @@ ROBOT_ERRORS = SensorErrors(
     delay=1.0,
     dropout_every=200.0,
 )
-"""What the sensors and state estimators of a Go2 are commonly assumed to be off by."""
+"""Commonly assumed errors of the sensors and state estimators of a Go2."""
 
 
 class Sensors:
-    """The sensors of many robots. The same seed and the same calls give the same measurements."""
+    """The sensors of many robots. Equal seeds and equal calls give equal measurements."""
 
     def __init__(self, errors: SensorErrors, environments: int, joints: int = 12, *, seed: int = 0) -> None:
         self.errors = errors
@@ -74,7 +74,7 @@ class Sensors:
         self._before: State | None = None
 
     def reset(self, ids: NDArray[np.intp], state: State) -> None:
-        """Draw the errors that last for an episode. `state` holds all robots, those that were just put elsewhere included."""
+        """Draw the errors that last for an episode. `state` holds all robots, including those that were just reset."""
         errors, count = self.errors, len(ids)
         self._zero[ids] = self._random.uniform(-errors.joint_zero, errors.joint_zero, (count, self._zero.shape[1]))
         self._velocity_bias[ids] = self._random.uniform(-errors.velocity_bias, errors.velocity_bias, (count, 3))
@@ -87,7 +87,7 @@ class Sensors:
         self._before = State(**before)
 
     def command(self, targets: Floats) -> Floats:
-        """Return where motors really go when they are asked for `targets` (E, 12) rad."""
+        """Return the joint angles that motors really aim at when given `targets` (E, 12) rad."""
         return targets - self._zero
 
     def measure(self, state: State) -> State:
@@ -109,6 +109,7 @@ class Sensors:
         )
 
     def snapshot(self) -> dict[str, Any]:
+        """Return everything that future measurements depend on."""
         before = self._before
         kept = {} if before is None else {f.name: getattr(before, f.name).copy() for f in fields(State)}
         return {
@@ -118,6 +119,7 @@ class Sensors:
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
         self._random.bit_generator.state = saved["random"]
         for name in _PER_ROBOT:
             setattr(self, f"_{name}", np.array(saved[name]))
@@ -140,7 +142,7 @@ class Sensors:
         return geometry.multiply(orientation, geometry.from_rotation_vector(tilt))
 
     def _hold_lost(self, position: Floats, orientation: Floats) -> tuple[Floats, Floats]:
-        """Position in the plane and heading stay what they were while the pose is lost; gravity is still felt."""
+        """Keep horizontal position and heading while the pose is lost; gravity is still measured."""
         if not self.errors.dropout_every:
             return position, orientation
         yaw = geometry.yaw_of(orientation)
@@ -158,7 +160,7 @@ _PER_ROBOT = ("zero", "velocity_bias", "height_bias", "age", "lost", "held")
 
 
 def _between(now: State, before: State, age: Floats) -> State:
-    """Return the state `age` (E,) control steps ago, on the line from the state before to the one now."""
+    """Return the state `age` (E,) control steps ago, interpolated between the previous state and this one."""
 
     def mix(name: str) -> Floats:
         new, old = getattr(now, name), getattr(before, name)

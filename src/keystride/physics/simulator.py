@@ -1,6 +1,6 @@
-"""What a simulator of many robots offers. Training, evaluation, studio and deployment tests use nothing else."""
+"""The interface of a simulator of many robots. Training, evaluation, the studio and deployment tests use nothing else."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ PHYSICS_STEPS = 4  # a control step: 20 ms
 
 @dataclass(frozen=True)
 class State:
-    """The robots after a control step; E environments, metres, radians, seconds. Arrays are copies: they stay as they are."""
+    """The robots after a control step; E environments, metres, radians, seconds. Arrays are copies, which do not change."""
 
     position: Floats  # (E, 3) base, world
     orientation: Floats  # (E, 4) w x y z, world from base
@@ -24,9 +24,9 @@ class State:
     joint_angles: Floats  # (E, 12)
     joint_velocities: Floats  # (E, 12)
     feet: Floats  # (E, 4, 3) centres of the feet, base frame
-    contact: Floats  # (E, 4) N, what presses on each foot, in the last physics step
+    contact: Floats  # (E, 4) N, normal force on each foot, in the last physics step
     torque: Floats  # (E, 12) N m, in the last physics step
-    diverged: NDArray[np.bool_]  # (E,) the state is not finite or absurd; everything else of that row is not to be used
+    diverged: NDArray[np.bool_]  # (E,) the state is not finite or absurd; ignore everything else in that row
 
     @property
     def base_velocity(self) -> Floats:
@@ -35,13 +35,18 @@ class State:
 
     @property
     def feet_in_world(self) -> Floats:
-        """(E, 4, 3)"""
+        """(E, 4, 3) centres of the feet, world."""
         return self.position[:, None] + geometry.rotate(self.orientation[:, None], self.feet)
+
+
+def state_rows(state: State, rows: NDArray[np.intp] | slice) -> State:
+    """Return the state of some of the environments."""
+    return State(*(getattr(state, field.name)[rows] for field in fields(State)))
 
 
 @dataclass(frozen=True)
 class StartState:
-    """Where robots are put; n of them."""
+    """The state in which n robots start."""
 
     position: Floats  # (n, 3)
     orientation: Floats  # (n, 4)
@@ -53,7 +58,7 @@ class StartState:
 
 @dataclass(frozen=True)
 class Randomization:
-    """What differs between environments. The defaults are the paper's domain randomisation table; what it does not vary is off."""
+    """What differs between environments. Defaults are the paper's domain randomization table; what it does not vary is off."""
 
     friction: tuple[float, float] = (0.25, 1.75)
     stiffness: tuple[float, float] = (0.9, 1.1)
@@ -65,29 +70,35 @@ class Randomization:
     push_turn: tuple[float, float] = (0.0, 1.0)
     """rad/s, added to the base about a random axis."""
     push_interval: tuple[int, int] = (150, 400)
-    """Control steps between pushes, whatever resets happen in between; the paper gives none."""
+    """Control steps between pushes, regardless of resets in between; the paper gives none."""
     payload: tuple[float, float] = (0.0, 0.0)
     """kg added to the trunk, drawn once for each robot."""
     center_of_mass: float = 0.0
-    """m by which the trunk's centre of mass moves at most along each axis, drawn once for each robot."""
+    """Largest shift of the trunk's centre of mass along each axis in m, drawn once for each robot."""
     strength: tuple[float, float] = (1.0, 1.0)
     """Factor on what each motor produces: gains, peak torque and supply voltage."""
 
 
 ROBOT = Randomization(payload=(-1.0, 3.0), center_of_mass=0.05, strength=(0.8, 1.1), push_interval=(100, 300))
-"""The paper's table, and what real robots add to it: a payload, its place, motors that are weaker or stronger than rated."""
+"""The paper's table and what else varies on real robots: payload, centre of mass, motors weaker or stronger than rated."""
 
 
 class Simulator(Protocol):
+    """Many robots, each on its own flat ground."""
+
     environments: int
 
-    def state(self) -> State: ...
-
-    def advance(self, targets: Floats) -> State:
-        """One control step under PD towards joint targets (E, 12) rad."""
+    def state(self) -> State:
+        """Return the state of all robots."""
         ...
 
-    def reset(self, ids: NDArray[np.intp], start: StartState) -> None: ...
+    def advance(self, targets: Floats) -> State:
+        """Take one control step with PD control towards joint targets (E, 12) rad; return the new state."""
+        ...
+
+    def reset(self, ids: NDArray[np.intp], start: StartState) -> None:
+        """Put some robots into start states, one for each id."""
+        ...
 
     def push(self, ids: NDArray[np.intp], linear: Floats, angular: Floats) -> None:
         """Add to the base's velocity: (n, 3) m/s world, (n, 3) rad/s base frame."""
@@ -98,14 +109,16 @@ class Simulator(Protocol):
         ...
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything that the future depends on, as arrays and plain values."""
+        """Return everything that the future depends on, as arrays and plain values."""
         ...
 
-    def restore(self, snapshot: dict[str, Any]) -> None: ...
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Continue from a snapshot."""
+        ...
 
 
 def standing_start(count: int, height: float, joints: Floats) -> StartState:
-    """At the origin, facing x, at rest."""
+    """Return start states at the origin, facing x, at rest."""
     return StartState(
         position=np.tile([0.0, 0.0, height], (count, 1)),
         orientation=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),

@@ -1,4 +1,4 @@
-"""What the rest of the house needs to know of a robot: one frozen record, one source of names and order."""
+"""The description of a robot: one frozen record, the only source of joint names and their order."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +39,7 @@ class Robot:
     stiffness: float  # N m / rad
     damping: float  # N m s / rad
     full_torque_speed: (
-        float  # share of the rated speed up to which a motor has its full torque; beyond it falls to zero
+        float  # share of the rated speed up to which motors have their full torque; above, it falls to zero
     )
     action_scale: float  # rad of joint target per unit of action
     trunk_half_size: tuple[float, float, float]  # m, of the trunk's collision box around the base's origin
@@ -79,7 +79,7 @@ class Robot:
 
     @cached_property
     def mirror_order(self) -> NDArray[np.intp]:
-        """Where each joint's mirror image stands: left and right legs swap."""
+        """Index of each joint's mirror image: left and right legs swap."""
         return np.array([3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8])
 
     @cached_property
@@ -87,7 +87,7 @@ class Robot:
         return np.tile([-1.0, 1.0, 1.0], 4)
 
     def mirror_joints(self, joints: Floats) -> Floats:
-        """Joint angles, velocities, targets or actions as the mirrored robot has them; (..., 12)."""
+        """Return joint angles, velocities, targets or actions (..., 12) of the mirrored robot."""
         return joints[..., self.mirror_order] * self.mirror_sign
 
     def _joints(self, field: str) -> Floats:

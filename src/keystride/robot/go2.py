@@ -1,4 +1,4 @@
-"""The Unitree Go2: figures of its published URDF and of the MuJoCo Menagerie model (both BSD-3)."""
+"""The Unitree Go2, with the figures of its published URDF and of the MuJoCo Menagerie model (both BSD-3)."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ GO2 = Robot(
         _leg("RR", front=False, left=False),
     ),
     foot_radius=0.022,
-    # The paper gives no gains; these stand without sagging and stay stable with PD at 200 Hz.
+    # The paper gives no gains; with these the robot stands without sagging, and PD control at 200 Hz is stable.
     stiffness=40.0,
     damping=1.0,
     full_torque_speed=0.45,  # 13.5 of 30 rad/s: Unitree's torque-speed curve of the Go2 motor (unitree_rl_lab, BSD-3)

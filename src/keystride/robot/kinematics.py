@@ -1,4 +1,4 @@
-"""Closed-form kinematics of the legs. Feet are the centres of the foot spheres, in the base frame."""
+"""Closed-form kinematics of the legs. A foot's position is the centre of its sphere, in the base frame."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from keystride.robot.description import Floats, Robot
 
 
 def feet_from_joints(robot: Robot, joints: Floats) -> Floats:
-    """Joint angles (..., 12) to foot positions (..., 4, 3) in the base frame, m."""
+    """Return foot positions (..., 4, 3) in the base frame, m, for joint angles (..., 12)."""
     angles = joints.reshape(*joints.shape[:-1], 4, 3)
     hip, thigh, calf = angles[..., 0], angles[..., 1], angles[..., 2]  # (..., 4)
     upper, lower, side, root = _leg_figures(robot)
@@ -18,10 +18,10 @@ def feet_from_joints(robot: Robot, joints: Floats) -> Floats:
 
 
 def joints_from_feet(robot: Robot, feet: Floats) -> tuple[Floats, Floats]:
-    """Foot positions (..., 4, 3) in the base frame to joint angles (..., 12), and how far each foot is missed (..., 4).
+    """Return joint angles (..., 12) for foot positions (..., 4, 3) in the base frame, and how far each foot is missed (..., 4).
 
-    For feet below their hips; the knee points backwards, as the Go2's does. A leg points at a foot out of its reach,
-    as far as its limits allow; the miss is what forward kinematics then leaves over.
+    For feet below their hips, with knees that point backwards as the Go2's do. A leg points at a foot out of its reach,
+    as far as its limits allow; the miss is the distance that remains.
     """
     upper, lower, side, root = _leg_figures(robot)
     x, y, z = np.moveaxis(feet - root, -1, 0)  # (..., 4) each
@@ -40,7 +40,7 @@ def joints_from_feet(robot: Robot, feet: Floats) -> tuple[Floats, Floats]:
 
 
 def standing_height(robot: Robot, joints: Floats) -> Floats:
-    """Height of the base over flat ground when the lowest foot touches it and the trunk is level; (...,)."""
+    """Return the height of the base over flat ground when the lowest foot touches it and the trunk is level; (...,)."""
     return -feet_from_joints(robot, joints)[..., 2].min(axis=-1) + robot.foot_radius
 
 

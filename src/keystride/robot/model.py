@@ -7,12 +7,12 @@ from keystride.reading import one_line
 from keystride.robot.description import Robot
 
 SUPPLY_VOLTAGE = 28.0  # V; torque and speed do not depend on it, only the split into current and voltage does
-STIFFNESS, DAMPING, VOLTAGE = 4, 6, 7  # columns of `actuator_gainprm` in MuJoCo's DC motor
+STIFFNESS_COLUMN, DAMPING_COLUMN, VOLTAGE_COLUMN = 4, 6, 7  # of `actuator_gainprm` in MuJoCo's DC motor
 MAX_LAG_STEPS = 6  # paper, domain randomisation table: actuator lag in physics steps
 
 
 def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
-    """The editable model. Without visuals it is the same robot, only lighter to step."""
+    """Return the editable model. Without visuals it is the same robot, but faster to step."""
     try:
         spec = mujoco.MjSpec.from_file(str(robot.model_path))
     except ValueError as error:
@@ -30,6 +30,7 @@ def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
 
 
 def load_model(robot: Robot, *, visual: bool = True) -> mujoco.MjModel:
+    """Return the compiled model."""
     return load_spec(robot, visual=visual).compile()
 
 
@@ -54,8 +55,8 @@ def _add_motor(spec: mujoco.MjSpec, robot: Robot, joint: str, torque: float, spe
 
 
 def _add_touch(spec: mujoco.MjSpec, name: str, site: mujoco.MjsSite, radius: float) -> None:
-    """A sensor of the force that presses on what lies within the site."""
+    """Add a sensor of the normal force on what lies within the site."""
     site.size[0] = radius
-    site.group = 5  # not to be seen
+    site.group = 5  # hidden
     site.rgba = (0.0, 0.0, 0.0, 0.0)
     spec.add_sensor(name=name, type=mujoco.mjtSensor.mjSENS_TOUCH, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name)

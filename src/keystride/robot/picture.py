@@ -1,4 +1,4 @@
-"""A still picture of the robot, and images as PNG files."""
+"""Still pictures of the robot, and images as PNG files."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from keystride.robot.model import load_model
 
 RgbImage = NDArray[np.uint8]  # (height, width, 3)
 
-SEEN_GROUPS = (0, 2)  # the floor and the visual primitives; not the collision set
+SEEN_GROUPS = (0, 2)  # the floor and the visual shapes; not the collision shapes
 
 
 def draw(
@@ -26,7 +26,7 @@ def draw(
     distance: float = 1.1,
     size: tuple[int, int] = (960, 720),
 ) -> RgbImage:
-    """The robot standing in a posture (12,). Angles in degrees: azimuth 90 is its right side, 180 its face."""
+    """Return a picture of the robot standing in a posture (12,). Angles in degrees: azimuth 90 is its right side, 180 its face."""
     model = load_model(robot)
     data = mujoco.MjData(model)
     data.qpos[2] = standing_height(robot, joints)
@@ -41,7 +41,7 @@ def draw(
 
 
 def look() -> mujoco.MjvOption:
-    """Scene options that show the robot as people should see it."""
+    """Return scene options that show the visual shapes only."""
     option = mujoco.MjvOption()
     option.geomgroup[:] = 0
     option.geomgroup[list(SEEN_GROUPS)] = 1
@@ -50,5 +50,6 @@ def look() -> mujoco.MjvOption:
 
 
 def write_png(path: Path, image: RgbImage) -> None:
+    """Write an image as a PNG file."""
     with open_atomically(path) as file:
         PIL.Image.fromarray(image).save(file, format="PNG")

@@ -1,23 +1,20 @@
-"""Clips as demonstrations: actions that replay them without feedback, where that works on this robot."""
+"""Clips as demonstrations: actions that replay a clip without feedback, where that works on this robot."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.motion.library import Indices, Library
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import StartState, State
 from keystride.robot.description import Floats, Robot
-from keystride.task.sampling import RARE_POSTURES
+from keystride.task.sampling import RARE_POSTURES, Bools
 
-Bools = NDArray[np.bool_]
-
-LEAD = 0.0275  # s by which joint targets run ahead of the clip: a PD servo lags behind what it follows
-WINDOW = 60  # control steps of one replay
-STRIDE = 10  # frames from one replay's start to the next
-AHEAD = 12  # control steps for which a replay must still be good after a frame that is to be imitated
-RUN_UP = 40  # frames before a rare motion from which it is replayed too
-TAGS = ("jump", *RARE_POSTURES)
+TARGET_LEAD = 0.0275  # s by which joint targets run ahead of the clip: a PD servo lags behind its target
+REPLAY_STEPS = 60  # control steps of one replay
+REPLAY_STRIDE = 10  # frames from one replay's start to the next
+GOOD_STEPS = 12  # control steps for which a replay must stay close after a frame that is to be imitated
+RUN_UP = 40  # frames before a rare motion that are replayed too
+RARE_TAGS = ("jump", *RARE_POSTURES)
 
 LARGEST_BEND = 0.25  # rad, root mean square over the joints
 LARGEST_DROP = 0.1  # m of height
@@ -25,24 +22,24 @@ LARGEST_TILT = 0.35  # rad
 
 
 def replay_action(robot: Robot, library: Library, rows: Indices) -> Floats:
-    """(n, 12) actions that take a robot from these frames (n,) to the next ones of their clips."""
+    """Return actions (n, 12) that take a robot from these frames (n,) to the next ones of their clips."""
     following = np.minimum(rows + 1, library.last[rows])
     frames = library.frames[following]
-    target = frames.joint_angles + LEAD * frames.joint_velocities
+    target = frames.joint_angles + TARGET_LEAD * frames.joint_velocities
     return (target - robot.stance) / robot.action_scale
 
 
 def near_reference(library: Library, rows: Indices, state: State, bend: float, drop: float) -> Bools:
-    """(n,) joints and height are those of the frames (n,), within rad (root mean square) and m."""
+    """Return whether joints and height match the frames (n,) within `bend` rad (root mean square) and `drop` m; (n,)."""
     frames = library.frames[rows]
     joints = np.sqrt(np.mean((state.joint_angles - frames.joint_angles) ** 2, axis=1))
     return (joints < bend) & (np.abs(state.position[:, 2] - frames.position[:, 2]) < drop)
 
 
 def replayable_frames(robot: Robot, library: Library) -> Bools:
-    """(N,) frames of rare motions from which replaying the clip without feedback stays close to it for a while.
+    """Return which frames (N,) of rare motions can be replayed without feedback: the robot stays close to the clip for a while.
 
-    Measured in simulation: a clip whose replay fails is no demonstration, however good it looks.
+    This is measured in simulation: a clip whose replay fails is not a demonstration, however good it looks.
     """
     good = np.zeros(len(library), dtype=bool)
     starts = _starts(library)
@@ -50,28 +47,28 @@ def replayable_frames(robot: Robot, library: Library) -> Bools:
         return good
     simulator = CpuSimulator(robot, len(starts), threads=1)
     simulator.reset(np.arange(len(starts)), _start_in(library, starts))
-    close = np.ones((WINDOW, len(starts)), dtype=bool)
-    for step in range(WINDOW):
+    close = np.ones((REPLAY_STEPS, len(starts)), dtype=bool)
+    for step in range(REPLAY_STEPS):
         action = replay_action(robot, library, np.minimum(starts + step, library.last[starts]))
         target = np.clip(robot.stance + robot.action_scale * action, robot.lower, robot.upper)
         close[step] = _close(library, np.minimum(starts + step + 1, library.last[starts]), simulator.advance(target))
     unbroken = np.logical_and.accumulate(close, axis=0)
-    for step in range(WINDOW - AHEAD):
+    for step in range(REPLAY_STEPS - GOOD_STEPS):
         rows = starts + step
-        good[rows[unbroken[step + AHEAD] & (rows <= library.last[starts])]] = True
+        good[rows[unbroken[step + GOOD_STEPS] & (rows <= library.last[starts])]] = True
     return good
 
 
 def _starts(library: Library) -> Indices:
-    """Every tenth frame of authored rare motions and of what leads up to them; few of a dog's own can be replayed."""
+    """Return every tenth frame of authored rare motions and of what leads up to them; few motions of a real dog can be replayed."""
     wanted = np.zeros(len(library), dtype=bool)
-    for tag in TAGS:
+    for tag in RARE_TAGS:
         frames = library.tagged.get(tag, np.zeros(0, dtype=np.intp))
         frames = frames[library.authored[library.clip[frames]]]
-        for lead in range(0, RUN_UP + 1, STRIDE):
+        for lead in range(0, RUN_UP + 1, REPLAY_STRIDE):
             wanted[np.maximum(frames - lead, library.first[frames])] = True
-    wanted &= (np.arange(len(library)) - library.first) % STRIDE == 0
-    return np.flatnonzero(wanted & (library.last - np.arange(len(library)) > AHEAD))
+    wanted &= (np.arange(len(library)) - library.first) % REPLAY_STRIDE == 0
+    return np.flatnonzero(wanted & (library.last - np.arange(len(library)) > GOOD_STEPS))
 
 
 def _start_in(library: Library, rows: Indices) -> StartState:

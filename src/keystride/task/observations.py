@@ -1,4 +1,4 @@
-"""What the policy sees of itself, and what the discriminator sees of a motion."""
+"""The robot's state as the policy observes it, and motions as the discriminator sees them."""
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -22,9 +22,9 @@ def state_observation(
     joint_velocities: Array,
     previous_action: Array,
 ) -> Array:
-    """(E, 46): velocity 3, turning 3, joints 12, joint velocities 12, gravity 3, height 1, previous action 12.
+    """Return (E, 46): velocity 3, angular velocity 3, joints 12, joint velocities 12, gravity 3, height 1, previous action 12.
 
-    NumPy or torch: the environment and the exported graph share it. Velocities in the base frame, height (E,).
+    Works with NumPy and torch: the environment and the exported graph share it. Velocities in the base frame, height (E,).
     """
     xp = array_namespace(orientation)
     gravity = geometry.projected_gravity(orientation)
@@ -41,9 +41,9 @@ def style_features(
     joint_velocities: Floats,
     feet: Floats,
 ) -> Floats:
-    """(n, 46): height 1, gravity 3, velocity 3, turning 3, joints 12, joint velocities 12, feet in the base frame 12.
+    """Return (n, 46): height 1, gravity 3, velocity 3, angular velocity 3, joints 12, joint velocities 12, feet (base frame) 12.
 
-    No place in the world and no yaw: style is the same wherever it happens.
+    Neither horizontal position nor yaw: style does not depend on them.
     """
     gravity = geometry.projected_gravity(orientation)
     parts = [height[:, None], gravity, base_velocity, angular_velocity, joint_angles, joint_velocities]
@@ -51,6 +51,7 @@ def style_features(
 
 
 def features_of_state(state: State) -> Floats:
+    """Return the style features (E, 46) of simulated robots."""
     return style_features(
         state.position[:, 2],
         state.orientation,
@@ -63,7 +64,7 @@ def features_of_state(state: State) -> Floats:
 
 
 def features_of_library(library: Library) -> Floats:
-    """(N, 46), one row a frame."""
+    """Return the style features (N, 46) of all frames of a library."""
     frames = library.frames
     return style_features(
         frames.position[:, 2],

@@ -1,51 +1,61 @@
-"""The rewards: each a plain function of arrays, named after its row in the paper's tables; a group is their product."""
+"""The rewards: kernels named after the rows of the paper's tables, and one function of a control step for each reward.
+
+A reward is a function of a `ControlStep` with an entry in `REWARDS`; a group of `learner.ppo.groups` names the rewards it adds up.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from keystride.physics.simulator import State
+from keystride.keyframes.goals import CONTROL_DT, Goals
+from keystride.physics.simulator import State, state_rows
 from keystride.robot.description import Floats, Robot
-from keystride.task.config import GoalWidths, RegularizationWidths
+from keystride.task.config import GoalWidths, RegularizationWidths, TaskConfig
 
 
 def kernel(x: Floats, sigma: Floats | float, delta: float = 0.0) -> Floats:
-    """exp(-(max(0, |x| - delta) / sigma)^2) over the last axis; 1 inside the tolerance delta."""
+    """Return exp(-(max(0, |x| - delta) / sigma)^2) over the last axis; 1 inside the tolerance delta."""
     excess = np.maximum(np.sqrt(np.sum(x * x, axis=-1)) - delta, 0.0)
     return np.exp(-((excess / sigma) ** 2))
 
 
 def action_rate(action: Floats, previous: Floats, sigma: float) -> Floats:
-    """On the plain difference of raw actions over a control step.
+    """Return the kernel of the plain difference of raw actions over a control step.
 
-    Divided by the 20 ms it would be some 100 under exploration noise, and the product of the group zero throughout;
-    undivided it is 1 to 3, where a width of 8 still tells smooth from rough.
+    Divided by the 20 ms it would be some 100 under exploration noise, and the product of the terms always zero;
+    undivided it is 1 to 3, where a width of 8 still distinguishes smooth from rough.
     """
     return kernel(action - previous, sigma)
 
 
 def base_horizontal_acceleration(velocity: Floats, previous: Floats, dt: float, sigma: float) -> Floats:
-    """Finite difference of world velocities (E, 3) over a control step, m/s^2."""
+    """Return the kernel of the finite difference of world velocities (E, 3) over a control step, m/s^2."""
     return kernel((velocity - previous)[:, :2] / dt, sigma)
 
 
 def joint_acceleration(velocity: Floats, previous: Floats, dt: float, sigma: float, delta: float) -> Floats:
-    """Finite difference of joint velocities over a control step, rad/s^2."""
+    """Return the kernel of the finite difference of joint velocities over a control step, rad/s^2."""
     return kernel((velocity - previous) / dt, sigma, delta)
 
 
 def joint_soft_limits(angles: Floats, lower: Floats, upper: Floats, sigma: float) -> Floats:
+    """Return the kernel of how far joints lie beyond their soft limits, rad."""
     return kernel(np.maximum(np.maximum(angles - upper, lower - angles), 0.0), sigma)
 
 
 def soft_limits(robot: Robot, share: float) -> tuple[Floats, Floats]:
-    """The middle share of every joint's range."""
+    """Return the bounds of the middle share of every joint's range."""
     middle, half = (robot.lower + robot.upper) / 2, (robot.upper - robot.lower) / 2
     return middle - share * half, middle + share * half
 
 
-def regularization(
+def regularization_terms(
     robot: Robot, widths: RegularizationWidths, state: State, before: State, action: Floats, previous: Floats, dt: float
 ) -> dict[str, Floats]:
-    """The terms of the regularisation group, (E,) each."""
+    """Return the terms of the regularization reward, (E,) each."""
     lower, upper = soft_limits(robot, widths.soft_limit_share)
     return {
         "action_rate": action_rate(action, previous, widths.action_rate),
@@ -63,8 +73,8 @@ def regularization(
     }
 
 
-def tracking(state: State, clip: State) -> Floats:
-    """How closely a robot follows a clip (E,), in [0, 1]: joints and base, places and velocities.
+def clip_tracking(state: State, clip: State) -> Floats:
+    """Return how closely robots follow a clip (E,), in [0, 1]: joints and base, positions and velocities.
 
     A weighted sum, not a product: a robot that is off in one respect still learns about the others.
     """
@@ -80,8 +90,8 @@ def tracking(state: State, clip: State) -> Floats:
     )
 
 
-def stillness(state: State, position: Floats) -> Floats:
-    """How still a robot stands where it was when its last keyframe was due (E,), in [0, 1]; position (E, 3) is that place."""
+def standing_still(state: State, position: Floats) -> Floats:
+    """Return how still robots stand at a position (E, 3), in [0, 1]; (E,)."""
     away = state.position - position
     return (
         0.25 * kernel(state.linear_velocity, 0.25)
@@ -93,14 +103,14 @@ def stillness(state: State, position: Floats) -> Floats:
 
 
 def error_sizes(error: Floats) -> Floats:
-    """(..., 18) goal errors to the (..., 5) sizes that the goal kernels see: m, rad, rad, rad, rad (norm of 12)."""
+    """Return the sizes (..., 5) of goal errors (..., 18) that the goal kernels see: m, rad, rad, rad, rad (norm of 12)."""
     distance = np.linalg.norm(error[..., :3], axis=-1, keepdims=True)
     bend = np.linalg.norm(error[..., 6:], axis=-1, keepdims=True)
     return np.concatenate([distance, np.abs(error[..., 3:6]), bend], axis=-1)
 
 
-def goal(sizes: Floats, presence: Floats, due: Floats, widths: Floats) -> Floats:
-    """Product over the components present of the goal kernels, on the one step when a keyframe is due; (E,).
+def goals_met(sizes: Floats, presence: Floats, due: Floats, widths: Floats) -> Floats:
+    """Return the product of the goal kernels over the components present, on the one step when a keyframe is due; (E,).
 
     sizes and presence (E, K, 5), due (E, K) bool, widths (5,). Absent components are met by definition.
     """
@@ -109,11 +119,91 @@ def goal(sizes: Floats, presence: Floats, due: Floats, widths: Floats) -> Floats
 
 
 def paper_widths(widths: GoalWidths) -> Floats:
-    """(5,) in the order of the goal components."""
+    """Return the paper's kernel widths (5,) in the order of the goal components."""
     return np.array([widths.position, widths.roll, widths.pitch, widths.yaw, widths.posture])
 
 
 def followed_widths(widths: GoalWidths, reached: Floats) -> Floats:
-    """Widths tied to the mean error reached (5,), from the start's down to the narrowest."""
+    """Return kernel widths that follow the mean error reached (5,), between the starting and the narrowest widths."""
     narrow = paper_widths(widths)
     return np.clip(widths.follow * reached, widths.narrowest * narrow, widths.start * narrow)
+
+
+# The rewards themselves.
+
+
+@dataclass(frozen=True)
+class ControlStep:
+    """What rewards are computed from: E robots after a control step, and what they were asked for."""
+
+    robot: Robot
+    config: TaskConfig
+    state: State
+    before: State  # one control step earlier
+    action: Floats  # (E, 12)
+    previous_action: Floats  # (E, 12)
+    goals: Goals
+    due: NDArray[np.bool_]  # (E, K) keyframes that are due on this step
+    errors: Floats  # (E, K, 5) sizes of the goal errors of robots with a keyframe due, NaN elsewhere
+    widths: Floats  # (5,) of the goal kernels
+    following: NDArray[np.intp]  # (n,) robots whose episode follows a clip
+    clip: State  # of those: the clip's state at this moment
+    waiting: NDArray[np.bool_]  # (E,) the last keyframe was due before this step
+    waiting_position: Floats  # (E, 3) where the robot was then
+    log: Callable[[str, NDArray[Any]], None]  # add values to a metric; its mean is written with every iteration
+
+
+Reward = Callable[[ControlStep], Floats]
+"""(E,) one value for each robot, NaN where the reward does not apply."""
+
+
+def goal_reward(step: ControlStep) -> Floats:
+    """Reward meeting keyframes on the step when they are due; zero on all others."""
+    reward = np.zeros(len(step.due))
+    rows = np.flatnonzero(step.due.any(axis=1))
+    if len(rows):
+        reward[rows] = goals_met(step.errors[rows], step.goals.presence[rows], step.due[rows], step.widths)
+        step.log("goal_reward_when_due", reward[rows])
+    return reward
+
+
+def regularization_reward(step: ControlStep) -> Floats:
+    """Reward smooth motion inside the joints' soft limits: a product of terms."""
+    terms = regularization_terms(
+        step.robot,
+        step.config.regularization,
+        step.state,
+        step.before,
+        step.action,
+        step.previous_action,
+        CONTROL_DT,
+    )
+    for name, values in terms.items():
+        step.log(f"term/{name}", values)
+    return np.prod(list(terms.values()), axis=0)
+
+
+def tracking_reward(step: ControlStep) -> Floats:
+    """Reward staying close to the clip that an episode follows; NaN where it follows none."""
+    reward = np.full(len(step.due), np.nan)
+    if len(step.following):
+        reward[step.following] = clip_tracking(state_rows(step.state, step.following), step.clip)
+    return reward
+
+
+def stillness_reward(step: ControlStep) -> Floats:
+    """Reward standing still after the last keyframe; NaN until it has been due."""
+    reward = np.full(len(step.due), np.nan)
+    rows = np.flatnonzero(step.waiting)
+    if len(rows):
+        reward[rows] = standing_still(state_rows(step.state, rows), step.waiting_position[rows])
+    return reward
+
+
+REWARDS: Mapping[str, Reward] = {
+    "goal": goal_reward,
+    "regularization": regularization_reward,
+    "tracking": tracking_reward,
+    "stillness": stillness_reward,
+}
+"""The rewards of the task by the names that reward groups use. The style reward is the discriminator's."""

@@ -1,4 +1,4 @@
-"""Where an episode starts, and which keyframes it is asked to meet (paper, training procedure)."""
+"""Start states and keyframes of episodes (paper, training procedure)."""
 
 from dataclasses import dataclass, fields
 
@@ -15,8 +15,8 @@ from keystride.task.config import EverydayRanges, KeyframeRanges, TaskConfig
 
 Bools = NDArray[np.bool_]
 Steps = NDArray[np.int64]
-CALM_SPEED = 0.15  # m/s and rad/s: frames from which a standing robot can continue
-LEAP_HEIGHT = 1.2  # of the standing height: hardly a leg is that long
+CALM_SPEED = 0.15  # m/s and rad/s: from slower frames a standing robot can continue
+LEAP_HEIGHT = 1.2  # times the standing height: beyond the reach of the legs
 LEAP_LEAD = 3  # fewest steps from an episode's start to its leap: some begin in flight, some at the take-off
 RARE_POSTURES = ("paw_up", "sit", "lie", "bow", "stretch", "crouch", "look", "sway", "rear")  # tags of clips
 POSTURE_LEAD = (10, 100)  # steps from an episode's start to its rare posture
@@ -28,14 +28,14 @@ class Episodes:
 
     start: StartState
     goals: Goals
-    frame: Indices  # (n,) of the library, in which the episode starts
+    frame: Indices  # (n,) frame of the library in which the episode starts
     turn: Floats  # (n,) rad from the clip's heading to the episode's
-    follows: Bools  # (n,) starts in a clip and is asked for what comes next in it
+    follows: Bools  # (n,) starts in a clip, and its keyframes are what comes next in it
     rare: Bools  # (n,) the first keyframe is a leap or a rare posture
 
 
 class EpisodeSampler:
-    """Draws starts and keyframes from a library, all of a batch at once."""
+    """Draws start states and keyframes from a library, for a batch of episodes at once."""
 
     def __init__(self, robot: Robot, library: Library, config: TaskConfig) -> None:
         self.robot, self.library, self.config = robot, library, config
@@ -46,6 +46,7 @@ class EpisodeSampler:
         self.postures = [found for found in frames if len(found)]
 
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
+        """Return new episodes, with random keyframes in `random_share` of those that are of no special kind."""
         ranges, slots = self.config.ranges, self.config.max_keyframes
         lot = random.random(count)
         leap = lot < ranges.leap_share * bool(len(self.leaps))
@@ -70,7 +71,7 @@ class EpisodeSampler:
         return Episodes(start, goals, frames, turn, reference & ~at_random & ~everyday, leap | posture)
 
     def tails(self, random: np.random.Generator, count: int) -> Steps:
-        """(n,) control steps from the last keyframe to the end of an episode."""
+        """Return the control steps (n,) from the last keyframe to the end of an episode."""
         return _log_uniform(random, self.config.tail_steps, (count,))
 
     def _start_frames(self, random: np.random.Generator, reference: Bools) -> Indices:
@@ -79,7 +80,7 @@ class EpisodeSampler:
         return np.where(reference, frames, calm)
 
     def _before_postures(self, random: np.random.Generator, count: int) -> tuple[Indices, Steps]:
-        """Frames in which to start, and how many steps later a rare posture comes; every posture equally often."""
+        """Return frames to start in, and after how many steps a rare posture comes; every posture equally often."""
         kind = random.integers(len(self.postures), size=count)
         frames = np.array([random.choice(self.postures[k]) for k in kind], dtype=np.intp)
         lead = random.integers(POSTURE_LEAD[0], POSTURE_LEAD[1] + 1, size=count)
@@ -109,7 +110,7 @@ class EpisodeSampler:
 
 
 def _log_uniform(random: np.random.Generator, limits: tuple[int, int], shape: tuple[int, ...]) -> Steps:
-    """Whole numbers between the limits, drawn evenly over their logarithm."""
+    """Return log-uniform whole numbers between the limits."""
     low, high = np.log(limits[0]), np.log(limits[1])
     return np.rint(np.exp(random.uniform(low, high, size=shape))).astype(np.int64)
 
@@ -125,9 +126,9 @@ def _calm_frames(library: Library, ahead: int) -> Indices:
 
 
 def _leap_frames(library: Library, behind: int) -> Indices:
-    """Frames high above the stance with at least `behind` frames before them in their clip; authored ones where there are any.
+    """Return frames high above the stance with at least `behind` frames before them in their clip; only authored ones if there are any.
 
-    A dog's own leaps are beyond what a Go2 can copy without feedback.
+    A Go2 cannot copy the leaps of a real dog without feedback.
     """
     high = library.frames.position[:, 2] > LEAP_HEIGHT * standing_height(library.robot, library.robot.stance)
     leaps = np.flatnonzero(high & (np.arange(len(library)) - library.first >= behind))
@@ -136,7 +137,7 @@ def _leap_frames(library: Library, behind: int) -> Indices:
 
 
 def _in_clip(library: Library, rows: Indices, yaw: Floats) -> StartState:
-    """The clip's state at these frames, moved to the origin and turned to face yaw."""
+    """Return the clips' states at these frames, moved to the origin and turned to face yaw."""
     frames = library.frames[rows]
     position = library.grounded(rows)
     position[:, :2] = 0.0
@@ -152,7 +153,7 @@ def _in_clip(library: Library, rows: Indices, yaw: Floats) -> StartState:
 
 
 def _stand_where(robot: Robot, start: StartState, chosen: Bools) -> StartState:
-    """The default state where chosen: standing still, facing the same way."""
+    """Return start states that stand still, facing the same way, where chosen."""
     pick = chosen[:, None]
     height = float(standing_height(robot, robot.stance))
     return StartState(
@@ -166,7 +167,7 @@ def _stand_where(robot: Robot, start: StartState, chosen: Bools) -> StartState:
 
 
 def _dataset_goals(library: Library, frames: Indices, step: Steps, start: StartState) -> tuple[Goals, Bools]:
-    """The clip's own poses at the keyframe times, seen from where the robot starts; and which still lie in the clip."""
+    """Return the clips' own poses at the keyframe times, relative to the start state; and which still lie in their clip."""
     wanted = frames[:, None] + step  # (n, K)
     last = library.last[frames][:, None]
     rows = np.minimum(wanted, last)
@@ -182,7 +183,7 @@ def _dataset_goals(library: Library, frames: Indices, step: Steps, start: StartS
 def _random_goals(
     library: Library, random: np.random.Generator, step: Steps, start: StartState, ranges: KeyframeRanges
 ) -> Goals:
-    """A walk in the plane: each keyframe by radius, direction and turn from the one before; the rest from a random frame."""
+    """Return a walk in the plane: each keyframe by radius, direction and turn from the previous one, with a random frame's pose."""
     shape = step.shape
     radius = random.uniform(*ranges.radius, size=shape)
     direction = random.uniform(*ranges.direction, size=shape)
@@ -200,7 +201,7 @@ def _random_goals(
 def _everyday_goals(
     library: Library, random: np.random.Generator, step: Steps, start: StartState, ranges: EverydayRanges
 ) -> Goals:
-    """Going anywhere, turning on the spot or staying, each as far as the time allows; standing at some height, or a frame's pose."""
+    """Return keyframes elsewhere, turns on the spot or staying, as far as time allows; standing at some height, or a frame's pose."""
     shape = step.shape
     seconds = np.diff(step, axis=1, prepend=0) * CONTROL_DT  # (n, K)
     kind = random.choice(3, size=shape, p=ranges.shares)  # elsewhere, on the spot, stay
@@ -232,14 +233,14 @@ def _everyday_goals(
 
 
 def standing_posture(robot: Robot, height: Floats) -> Floats:
-    """(..., 12) joint angles for standing level with the feet below where the stance has them, base at this height (...,)."""
+    """Return joint angles (..., 12) for standing level at a base height (...,), with the feet spread as in the stance."""
     feet = np.broadcast_to(feet_from_joints(robot, robot.stance), (*height.shape, 4, 3)).copy()
     feet[..., 2] = robot.foot_radius - height[..., None]
     return joints_from_feet(robot, feet)[0]
 
 
 def _poses(library: Library, rows: Indices, step: Steps, position: Floats, turn: Floats) -> Goals:
-    """Full keyframes with the library's poses at rows (n, K), turned about the vertical."""
+    """Return full keyframes with the library's poses at rows (n, K), turned about the vertical."""
     angles = geometry.roll_pitch_yaw(library.frames.orientation[rows])
     angles[..., 2] = geometry.wrap(angles[..., 2] + turn)
     return Goals(
@@ -253,7 +254,7 @@ def _poses(library: Library, rows: Indices, step: Steps, position: Floats, turn:
 
 
 def _masked(goals: Goals, step: Steps, presence: Bools) -> Goals:
-    """Only the components present; the others hold zeros."""
+    """Return goals with zeros in the components that are absent."""
     return Goals(
         step=step,
         position=goals.position * presence[..., :1],
@@ -264,8 +265,8 @@ def _masked(goals: Goals, step: Steps, presence: Bools) -> Goals:
     )
 
 
-# Shares of the subsets that a policy for any goals is trained on; the rest is an even draw over all subsets.
-FAVOURITES: tuple[tuple[float, tuple[int, ...]], ...] = (
+# Shares of these subsets of components with goals="any"; the rest is drawn evenly from all subsets.
+COMMON_SUBSETS: tuple[tuple[float, tuple[int, ...]], ...] = (
     (0.4, (1, 1, 1, 1, 1)),
     (0.2, (1, 0, 0, 0, 0)),
     (0.15, (1, 0, 0, 1, 0)),
@@ -273,13 +274,13 @@ FAVOURITES: tuple[tuple[float, tuple[int, ...]], ...] = (
 
 
 def _presence(random: np.random.Generator, count: int, goals: str) -> Bools:
-    """(n, 5) which components an episode's keyframes have; never none."""
+    """Return which components (n, 5) an episode's keyframes have; at least one."""
     if goals != "any":
         return np.tile(np.array([True, *[goals == "pose"] * 4]), (count, 1))
     subset = random.integers(1, 2 ** len(COMPONENTS), size=count)
     presence = (subset[:, None] >> np.arange(len(COMPONENTS))) % 2 == 1
     lot, edge = random.random(count), 0.0
-    for share, favourite in FAVOURITES:
-        presence[(lot >= edge) & (lot < edge + share)] = np.array(favourite, dtype=bool)
+    for share, subset_bits in COMMON_SUBSETS:
+        presence[(lot >= edge) & (lot < edge + share)] = np.array(subset_bits, dtype=bool)
         edge += share
     return presence

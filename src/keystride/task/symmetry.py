@@ -1,4 +1,4 @@
-"""Left and right swapped, as a signed reordering of the columns that the policy sees and gives."""
+"""Mirror images (left and right swapped) as a signed reordering of the columns of observations and actions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,21 @@ SignedOrder = tuple[NDArray[np.intp], Floats]
 
 
 def state_mirror(robot: Robot) -> SignedOrder:
+    """Return the mirror image of `state_observation`."""
     joints = robot.mirror_order, robot.mirror_sign
     vector, rotation = _in_place(geometry.MIRROR_VECTOR), _in_place(geometry.MIRROR_ROTATION)
     return _chain(vector, rotation, joints, joints, vector, _in_place(np.ones(1)), joints)
 
 
 def goal_mirror(robot: Robot) -> SignedOrder:
+    """Return the mirror image of a keyframe's token."""
     joints = robot.mirror_order, robot.mirror_sign
     vector, rotation = _in_place(geometry.MIRROR_VECTOR), _in_place(geometry.MIRROR_ROTATION)
     return _chain(vector, rotation, joints, _in_place(np.ones(6)))  # time and presence bits stay
 
 
 def action_mirror(robot: Robot) -> SignedOrder:
+    """Return the mirror image of an action."""
     return robot.mirror_order, robot.mirror_sign
 
 

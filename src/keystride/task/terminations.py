@@ -1,4 +1,4 @@
-"""When an episode ends: a fall terminates, time running out truncates."""
+"""When an episode ends early: a fall, or a joint at its limit."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ LIMIT_MARGIN = 0.01  # rad
 
 
 def fallen(robot: Robot, state: State) -> NDArray[np.bool_]:
-    """(E,) the trunk touches the ground or has tipped over."""
+    """Return whether the trunk touches the ground or has tipped over, (E,)."""
     corners = CORNERS * np.array(robot.trunk_half_size)  # (8, 3) base frame
     heights = geometry.rotate(state.orientation[:, None], corners[None])[..., 2] + state.position[:, 2:]
     tilt = -geometry.projected_gravity(state.orientation)[:, 2]
@@ -21,7 +21,7 @@ def fallen(robot: Robot, state: State) -> NDArray[np.bool_]:
 
 
 def at_joint_limit(robot: Robot, state: State) -> NDArray[np.bool_]:
-    """(E,) a joint is at its limit or beyond."""
+    """Return whether a joint is at its limit or beyond, (E,)."""
     low, high = robot.lower + LIMIT_MARGIN, robot.upper - LIMIT_MARGIN
     outside = (state.joint_angles < low) | (state.joint_angles > high)
     return np.any(outside, axis=1)

@@ -1,6 +1,8 @@
-"""Checks of a configuration that need no training to fail: before folders are made and processes started."""
+"""Checks of a configuration, made before any folder is created or process started."""
 
 import os
+from collections.abc import Collection
+from difflib import get_close_matches
 from typing import Any
 
 from keystride.errors import UserError
@@ -29,43 +31,49 @@ AT_LEAST: dict[str, float] = {
     "learner.discriminator.replay": 1,
     "task.max_keyframes": 1,
 }
-SHARES = ("learner.average", "learner.ppo.gamma", "task.reference_start")  # between 0 and 1
+SHARE_SETTINGS = ("learner.average", "learner.ppo.gamma", "task.reference_start")  # between 0 and 1
 
 
-def check(config: TrainingConfig) -> None:
-    """Raise UserError for anything that would fail later."""
+def check(config: TrainingConfig, own_rewards: Collection[str] = ()) -> None:
+    """Raise UserError for anything that would fail later. `own_rewards` are names of rewards that the caller brings."""
     _check_name(config)
     _check_device(config.device)
+    _check_robot(config.robot)
     stages = resolved_stages(config)
     for stage in stages:
         _check_numbers(stage)
+        _check_rewards(stage, own_rewards)
         _check_files(stage)
-    process_count(config)
+    processes = process_count(config)
     for stage in stages:
-        _check_batch(stage, process_count(config))
+        _check_batch(stage, processes)
+    if own_rewards and processes > 1 and "WORLD_SIZE" not in os.environ:
+        raise UserError("rewards: functions given to train() need processes=1, or a script under torchrun")
     if len(stages) > 1:
         _check_sizes(stages)
 
 
-def process_count(config: TrainingConfig) -> int:
+def process_count(config: TrainingConfig, cores: int | None = None) -> int:
     """Return how many processes train: what torchrun says, what the configuration says, or one for each core."""
+    cores = cores or _available_cores()
     robots = [stage.config.learner.environments for stage in resolved_stages(config)]
     asked = int(os.environ.get("WORLD_SIZE", config.processes))
     if asked == 0:
-        return next(n for n in range(_cores(), 0, -1) if all(number % n == 0 for number in robots))
+        return next(n for n in range(cores, 0, -1) if all(number % n == 0 for number in robots))
     for number in robots:
         if number % asked:
-            raise UserError(f"learner.environments: {number} robots can not be divided among {asked} processes evenly")
+            raise UserError(f"learner.environments: {number} robots cannot be divided among {asked} processes evenly")
     return asked
 
 
 def value_at(config: Any, path: str) -> Any:
+    """Return the setting at a dotted path."""
     for name in path.split("."):
         config = getattr(config, name)
     return config
 
 
-def _cores() -> int:
+def _available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -85,11 +93,32 @@ def _check_device(device: str) -> None:
         raise UserError(f"device: {device} asked for, but torch finds no CUDA device here; use --device cpu")
 
 
+def _check_robot(name_or_path: str) -> None:
+    from keystride.robot.catalogue import ROBOTS, load_robot
+    from keystride.robot.model import load_model
+
+    if name_or_path not in ROBOTS:
+        load_model(load_robot(name_or_path), visual=False)
+
+
+def _check_rewards(stage: ResolvedStage, own: Collection[str]) -> None:
+    from keystride.task.rewards import REWARDS
+
+    known = ["style", *REWARDS, *own]  # style is the discriminator's
+    for group in stage.config.learner.ppo.groups:
+        for name, _ in group.rewards:
+            if name not in known:
+                close = get_close_matches(name, known, n=1)
+                hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+                place = _place(stage, f"learner.ppo.groups.{group.name}")
+                raise UserError(f"{place}: unknown reward {name!r}; {hint}")
+
+
 def _check_numbers(stage: ResolvedStage) -> None:
     for path, least in AT_LEAST.items():
         if value_at(stage.config, path) < least:
             raise UserError(f"{_place(stage, path)} must be at least {least}, not {value_at(stage.config, path)}")
-    for path in SHARES:
+    for path in SHARE_SETTINGS:
         if not 0.0 <= value_at(stage.config, path) <= 1.0:
             raise UserError(f"{_place(stage, path)} must lie between 0 and 1, not {value_at(stage.config, path)}")
     if not stage.config.learner.ppo.groups:
@@ -117,14 +146,14 @@ def _check_files(stage: ResolvedStage) -> None:
 
 
 def _check_sizes(stages: list[ResolvedStage]) -> None:
-    """Networks go from stage to stage: their sizes must agree."""
+    """All stages train the same networks, so their sizes must agree."""
     if all(_network_settings(stage) == _network_settings(stages[0]) for stage in stages):
         return
     from keystride.training.build import network_sizes
 
-    first = network_sizes(stages[0].config.learner)
+    first = network_sizes(stages[0].config)
     for stage in stages[1:]:
-        if network_sizes(stage.config.learner) != first:
+        if network_sizes(stage.config) != first:
             raise UserError(
                 f"stages.{stage.name}: it changes the sizes of the networks or the reward groups; give every stage the same "
                 "(a group's weight may be 0)"

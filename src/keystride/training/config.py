@@ -1,9 +1,9 @@
-"""The configuration of a training run: one frozen dataclass, its presets, its file, its stages."""
+"""The configuration of a training run: one frozen dataclass, its presets, its file, its stages, its command line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 import yaml
@@ -11,13 +11,16 @@ import yaml
 from keystride.errors import UserError
 from keystride.files import write_atomically
 from keystride.learner.config import CPU, PAPER, SINGLE_CRITIC, LearnerConfig
+from keystride.policy.bundle import CONFIG
 from keystride.reading import one_line
 from keystride.task.config import TaskConfig
-from keystride.training.settings import is_within, overridden, paths, plain, read_yaml
+from keystride.training.settings import differences, is_within, overridden, paths, plain, read_settings_file
 
-CONFIG = "config.yaml"  # in the run's folder
-FIXED = ("name", "runs", "start_from", "processes", "device", "wandb", "stages", "learner.steps", "learner.seed")
-"""Settings that belong to the whole run: no stage can change them."""
+WHOLE_RUN = (
+    *("name", "runs", "robot", "start_from", "processes", "device", "wandb", "stages"),
+    *("learner.steps", "learner.seed"),
+)
+"""Settings that no stage can change."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class Stage:
     """A part of a run with settings of its own."""
 
     name: str
+    """Name of the stage in messages and checkpoints."""
     until: int | None = None
     """Control steps since the start of the run at which the stage ends. The last stage may leave it out: the run ends at
     learner.steps."""
@@ -54,6 +58,8 @@ class TrainingConfig:
     """Name of the run; its folder is RUNS/NAME."""
     runs: Path = Path("runs")
     """Folder that holds all runs."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     library: tuple[Path, ...] = ()
     """Folders of clips made by `keystride motion import`."""
     authored: bool = True
@@ -90,8 +96,8 @@ single-critic: the cpu preset with one critic for the weighted sum of all reward
 def read_config(
     path: Path, preset: str | None = None, presets: Mapping[str, TrainingConfig] = PRESETS
 ) -> TrainingConfig:
-    """Return the configuration in a YAML file. What the file leaves out comes from the preset, or from the one it names."""
-    values = read_yaml(path)
+    """Return the configuration in a YAML file. Settings that it leaves out come from `preset`, or else from the preset it names."""
+    values = read_settings_file(path)
     named = values.pop("preset", "cpu")
     if not isinstance(named, str) or named not in presets:
         raise UserError(f"{path}: preset: unknown preset {one_line(repr(named), 60)}; known are {', '.join(presets)}")
@@ -101,7 +107,15 @@ def read_config(
         raise UserError(f"{path}: {error}") from None
 
 
+def config_of_run(folder: Path) -> TrainingConfig:
+    """Return the configuration of an existing run, wherever its folder lies now."""
+    if not (folder / CONFIG).is_file():
+        raise UserError(f"{folder} holds no run to resume")
+    return replace(read_config(folder / CONFIG), runs=folder.parent, name=folder.name)
+
+
 def config_text(config: TrainingConfig) -> str:
+    """Return the configuration as YAML that `read_config` reads."""
     return yaml.safe_dump(plain(config), sort_keys=False)
 
 
@@ -145,7 +159,7 @@ def resolved_stages(config: TrainingConfig) -> list[ResolvedStage]:
                 f"{where}.until: the stage would end at {until:,} control steps, where it begins ({begin:,})"
             )
         for path in paths(stage.overrides):
-            if any(is_within(path, fixed) for fixed in FIXED):
+            if any(is_within(path, fixed) for fixed in WHOLE_RUN):
                 raise UserError(f"{where}.overrides.{path}: this setting holds for the whole run")
         config = overridden(config, stage.overrides, f"{where}.overrides")
         resolved.append(ResolvedStage(i, stage.name, until, config))
@@ -171,9 +185,49 @@ def set_by_stages(config: TrainingConfig, changed: Mapping[str, Any]) -> dict[st
 
 
 def _with_end(config: TrainingConfig, steps_given: bool) -> TrainingConfig:
-    """The run ends with its last stage."""
+    """Return the configuration with learner.steps set to the end of its last stage."""
     end = config.stages[-1].until if config.stages else None
     if end is not None and not steps_given:
         config = replace(config, learner=replace(config.learner, steps=end))
     resolved_stages(config)
     return config
+
+
+# The command line: tyro overrides a configuration that a preset, a file or an earlier run provides.
+
+TrainingCommand = TypeVar("TrainingCommand")
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]  # off unless given, and no --no-flag beside it
+Preset = Literal["cpu", "paper", "single-critic"]
+Settings = Annotated[TrainingConfig, tyro.conf.arg(name="")]
+
+
+@dataclass(frozen=True)
+class BaseArguments:
+    """The arguments that decide which configuration the other arguments override."""
+
+    config: Path | None = None
+    preset: Preset | None = None
+    resume: Flag = False
+    runs: Path | None = None
+    name: str | None = None
+
+    def settings(self, presets: Mapping[str, TrainingConfig]) -> TrainingConfig:
+        if self.config is not None:
+            return read_config(self.config, self.preset, presets)
+        default = presets[self.preset or "cpu"]
+        if self.resume and self.preset is None:
+            return config_of_run((self.runs or default.runs) / (self.name or default.name))
+        return default
+
+
+def parse_training(
+    command: type[TrainingCommand], arguments: Sequence[str], prog: str, presets: Mapping[str, TrainingConfig] = PRESETS
+) -> TrainingCommand:
+    """Parse a command with a field `settings`, on top of the configuration that its other arguments choose."""
+    source, _ = tyro.cli(BaseArguments, args=arguments, return_unknown_args=True, add_help=False)
+    default: Any = command(settings=source.settings(presets))  # type: ignore[call-arg]
+    parsed: Any = tyro.cli(command, prog=prog, default=default, args=arguments)
+    changed = differences(plain(default.settings), plain(parsed.settings))
+    for path, stage in set_by_stages(default.settings, changed).items():
+        raise UserError(f"{path} is set by stage {stage!r}: change it there")
+    return parsed

@@ -1,21 +1,60 @@
-"""Start the same program once per rank, as torchrun does, and end all of them together."""
+"""Training processes: start the same program once per rank, as torchrun does, and end all of them together.
 
+Signals are a request that training looks at between iterations; workers do not outlive their parent.
+"""
+
+import ctypes
 import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from keystride.errors import UserError
-from keystride.training.signals import PARENT, StopRequest
 
+PARENT = "KEYSTRIDE_PARENT"  # environment variable of a worker: the process that started it
 FAILURES = "KEYSTRIDE_FAILURES"  # environment variable of a worker: the folder where it says why it failed
 GRACE_SECONDS = 20.0  # between asking the other workers to end and killing them, once one has failed
 POLL_SECONDS = 0.05
+
+
+class StopRequest:
+    """Remembers the first SIGINT, SIGTERM or SIGHUP while it is active; a second SIGINT interrupts at once."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._parent = int(os.environ.get(PARENT, "0"))
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> "StopRequest":
+        if threading.current_thread() is not threading.main_thread():
+            return self  # Python allows handlers in the main thread only
+        for number in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                self._previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    @property
+    def requested(self) -> bool:
+        """Whether this process should end: a signal came, or the process that started it is gone."""
+        return self.signal is not None or bool(self._parent and os.getppid() != self._parent)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = self.signal or number
 
 
 class WorkerCrash(RuntimeError):
@@ -30,7 +69,7 @@ def launch(command: Sequence[str], processes: int, *, files: Sequence[int] = ())
     """Run a command in several processes and return the signal that ended it early, if one did.
 
     A signal to this process is passed on once; the workers end by themselves. One that fails ends all of them, and its failure is
-    raised here: UserError for what the user can mend, WorkerCrash otherwise. Workers inherit the given file descriptors.
+    raised here: UserError for what the user can fix, WorkerCrash otherwise. Workers inherit the given file descriptors.
     """
     with tempfile.TemporaryDirectory(prefix="keystride-") as folder, StopRequest() as stop:
         shared = {
@@ -57,8 +96,17 @@ def launch(command: Sequence[str], processes: int, *, files: Sequence[int] = ())
         return stop.signal
 
 
+def follow_parent() -> None:
+    """Make this worker end with its parent. Ctrl-C on a terminal reaches the parent too, which passes it on as SIGTERM."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    if os.getppid() != int(os.environ[PARENT]):
+        sys.exit("the process that started this one is gone")
+
+
 def report_failure(text: str, *, by_user: bool) -> None:
-    """Called by a worker: leave the reason for the parent, which prints one message for all."""
+    """Leave the reason for the parent, which prints one message for all workers. Workers call this."""
     reason = {"time": time.time(), "user": by_user, "text": text}
     (Path(os.environ[FAILURES]) / f"rank{os.environ['RANK']}.json").write_text(json.dumps(reason))
 
@@ -82,7 +130,7 @@ def _wait(workers: Sequence["subprocess.Popen[bytes]"], stop: StopRequest) -> li
 
 
 def _failure(folder: Path, codes: Sequence[int | None]) -> Exception:
-    """The first failure: the others only lost their connection to it."""
+    """Return the first failure: the other workers only lost their connection to it."""
     reasons = sorted((json.loads(path.read_text()) for path in folder.glob("*.json")), key=lambda r: r["time"])
     killed = [(rank, -code) for rank, code in enumerate(codes) if code and code < 0 and -code != signal.SIGTERM]
     if killed and not (reasons and reasons[0]["user"]):

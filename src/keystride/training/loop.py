@@ -1,23 +1,32 @@
-"""What each training process does: build the trainer of the current stage, iterate, go on to the next stage."""
+"""What each training process does: build the trainer of the current stage, iterate, go on to the next stage.
 
+`python -m keystride.training.loop FOLDER` is one of several processes that train a run together.
+"""
+
+import sys
 import time
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
 
 from keystride.errors import UserError
 from keystride.learner import parallel
 from keystride.learner.trainer import Trainer, TrainingStopped
+from keystride.policy.metadata import PolicyError
+from keystride.task.rewards import Reward
 from keystride.training.build import load_library, make_trainer
-from keystride.training.config import ResolvedStage, TrainingConfig, stage_at
+from keystride.training.config import ResolvedStage, TrainingConfig, config_of_run, stage_at
+from keystride.training.launch import StopRequest, follow_parent, report_failure
 from keystride.training.run_folder import RunFolder, any_process_says
-from keystride.training.signals import StopRequest
 
 
-def run_process(config: TrainingConfig) -> int | None:
-    """Train to the end, or until a signal comes: save then, and return the signal."""
+def run_process(config: TrainingConfig, rewards: Mapping[str, Reward] | None = None) -> int | None:
+    """Train to the end, or until a signal comes: then save, and return the signal."""
     with StopRequest() as stop:
         parallel.start(config.device)
         run = RunFolder(config)
         try:
-            stopped = _run_stages(config, run, stop)
+            stopped = _run_stages(config, rewards, run, stop)
         except TrainingStopped as error:
             raise UserError(str(error)) from error
         finally:
@@ -26,13 +35,15 @@ def run_process(config: TrainingConfig) -> int | None:
         return stop.signal if stopped else None
 
 
-def _run_stages(config: TrainingConfig, run: RunFolder, stop: StopRequest) -> bool:
+def _run_stages(
+    config: TrainingConfig, rewards: Mapping[str, Reward] | None, run: RunFolder, stop: StopRequest
+) -> bool:
     """Return whether training was stopped early."""
     library, clips = None, None
     while (stage := stage_at(config, run.steps)) is not None:
         if library is None or clips != (stage.config.library, stage.config.authored):
             library, clips = load_library(stage.config), (stage.config.library, stage.config.authored)
-        trainer = make_trainer(stage.config, library)
+        trainer = make_trainer(stage.config, library, rewards)
         run.begin(trainer, stage, library)
         if _run_stage(trainer, stage, run, stop):
             return True
@@ -51,3 +62,28 @@ def _run_stage(trainer: Trainer, stage: ResolvedStage, run: RunFolder, stop: Sto
         run.note({**means, "iteration_seconds": time.perf_counter() - start})
     run.save()  # the next stage starts from this checkpoint, whether the run is resumed there or not
     return False
+
+
+def run_worker(folder: Path) -> int:
+    """Train the run in this folder as one of several processes; return the exit code."""
+    follow_parent()
+    try:
+        run_process(config_of_run(folder))
+    except Exception as error:
+        message = _message_for_user(error)
+        report_failure(message or traceback.format_exc(), by_user=message is not None)
+        return 1
+    return 0
+
+
+def _message_for_user(error: Exception) -> str | None:
+    """Return what to tell the user, or None when the failure is a defect of the program."""
+    if isinstance(error, (UserError, PolicyError)):
+        return str(error)
+    if isinstance(error, OSError):  # such as a full disk
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(run_worker(Path(sys.argv[1])))

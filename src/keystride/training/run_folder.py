@@ -14,23 +14,23 @@ from keystride.learner import parallel
 from keystride.learner.checkpoint import save_tree
 from keystride.learner.trainer import Trainer, latest
 from keystride.motion.library import Library
-from keystride.policy.loading import load_weights, policy_content
+from keystride.policy.bundle import METRICS, POLICY
+from keystride.policy.loading import load_weights
 from keystride.policy.provenance import read_settings, steps_of_checkpoint
 from keystride.reading import read_json
 from keystride.task.config import TaskConfig
 from keystride.task.rewards import paper_widths
-from keystride.training.build import KINDS, fixed_evaluation
+from keystride.training.build import KEYFRAME_KINDS, fixed_evaluation
 from keystride.training.config import ResolvedStage, TrainingConfig
-from keystride.training.live import View
-from keystride.training.loggers import loggers
+from keystride.training.progress import ProgressDisplay, loggers
+from keystride.training.settings import overridden
 
 Results = dict[str, float]
-METRICS = "metrics.jsonl"
 CHECKPOINTS = "checkpoints"
 
 
 class RunFolder:
-    """Keeps what a run produces. Every process has one; the first process writes."""
+    """Keeps what a run produces. Every process has one; only the first process writes."""
 
     def __init__(self, config: TrainingConfig) -> None:
         self.config, self.folder = config, config.folder
@@ -39,7 +39,7 @@ class RunFolder:
         self.best = float("inf")
         self.first_step = self.steps
         self.saved_at = self.started_at = time.monotonic()
-        self.view = View(config.name, config.learner.steps) if parallel.rank() == 0 else None
+        self.view = ProgressDisplay(config.name, config.learner.steps) if parallel.rank() == 0 else None
         self.loggers = loggers(config) if parallel.rank() == 0 else []
 
     def begin(self, trainer: Trainer, stage: ResolvedStage, library: Library) -> None:
@@ -48,7 +48,7 @@ class RunFolder:
         newest = latest(self.folder / CHECKPOINTS)
         if newest is not None:
             saved = read_settings(newest)
-            trainer.load(newest, episodes=_episode_settings(saved) == _episode_settings(stage.settings))
+            trainer.load(newest, episodes=_same_episodes(saved, stage))
         elif self.config.start_from is not None:
             self._start_from(self.config.start_from)
         self.best = self._best_so_far()
@@ -88,7 +88,7 @@ class RunFolder:
             raise UserError(f"the networks of {policy} are of other sizes than those of this run: {error}") from error
 
     def _best_so_far(self) -> float:
-        """Scores of different stages can not be compared: each looks for its own best."""
+        """Return the best score of this stage; scores of different stages cannot be compared."""
         figures = self.folder / "best" / "figures.json"
         best = read_json(figures) if figures.exists() else {}
         if not isinstance(best, dict) or not isinstance(best.get("score", 0.0), int | float):
@@ -114,7 +114,10 @@ class RunFolder:
             save_tree({**self.trainer.averaged_state(), "settings": self.stage.settings}, part / "learner")
             (part / "figures.json").write_text(json.dumps(figures))
         if self.stage.config.evaluation.export:
-            write_atomically(self.folder / "policy.onnx", policy_content(self.folder / "best"))
+            from keystride.policy.export import policy_file
+            from keystride.policy.trained import load_trained
+
+            write_atomically(self.folder / POLICY, policy_file(load_trained(self.folder / "best"), self.library.robot))
 
     def _write(self, means: Results) -> None:
         if self.view is None:
@@ -131,23 +134,32 @@ class RunFolder:
         self.view.show(row, self.trainer.seconds)
 
 
-def first_process_says(wish: bool) -> bool:
-    """Return what the first process wishes, in all of them."""
-    return any_process_says(wish and parallel.rank() == 0)
+def first_process_says(value: bool) -> bool:
+    """Return the first process's value in all processes."""
+    return any_process_says(value and parallel.rank() == 0)
 
 
-def any_process_says(wish: bool) -> bool:
-    """Return whether any process wishes it, in all of them."""
-    return bool(parallel.total(torch.tensor([float(wish)])).item())
+def any_process_says(value: bool) -> bool:
+    """Return in all processes whether the value is true in any of them."""
+    return bool(parallel.total(torch.tensor([float(value)])).item())
 
 
 def score(task: TaskConfig, results: Results) -> float:
-    """Keyframe errors in units of the paper's kernel widths, summed; lower is better."""
+    """Return the sum of keyframe errors in units of the paper's kernel widths; lower is better."""
     widths = paper_widths(task.goal_widths)
-    named = [(f"{kind}/{name}", width) for kind in KINDS for name, width in zip(COMPONENTS, widths, strict=True)]
+    named = [
+        (f"{kind}/{name}", width) for kind in KEYFRAME_KINDS for name, width in zip(COMPONENTS, widths, strict=True)
+    ]
     return sum(results[name] / float(width) for name, width in named if name in results)
 
 
-def _episode_settings(settings: dict[str, Any]) -> list[Any]:
-    """Where these differ, episodes in a checkpoint can not go on."""
-    return [*(settings.get(name) for name in ("stage", "library", "authored", "task")), settings["learner"]["ppo"]]
+def _same_episodes(saved: dict[str, Any], stage: ResolvedStage) -> bool:
+    """Return whether the episodes in a checkpoint with these settings can continue. Settings that it lacks have their defaults."""
+    values = dict(saved)
+    name = values.pop("stage", "")
+    try:
+        before, now = overridden(TrainingConfig(), values), stage.config
+    except UserError:  # settings of another version
+        return False
+    same = all(getattr(before, part) == getattr(now, part) for part in ("robot", "library", "authored", "task"))
+    return same and name == stage.name and before.learner.ppo == now.learner.ppo

@@ -11,10 +11,10 @@ from keystride import reading
 from keystride.errors import FileError, UserError
 from keystride.reading import one_line
 
-T = TypeVar("T")
+Config = TypeVar("Config")
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_settings_file(path: Path) -> dict[str, Any]:
     """Return the mapping that a YAML file holds."""
     try:
         values = reading.read_yaml(path)
@@ -32,7 +32,7 @@ def plain(config: Any) -> dict[str, Any]:
     return json.loads(json.dumps(asdict(config), default=str))
 
 
-def overridden(default: T, values: Any, where: str = "") -> T:
+def overridden(default: Config, values: Any, where: str = "") -> Config:
     """Return a dataclass with some fields replaced by plain values; errors name the path of the setting.
 
     A tuple of dataclasses that have names takes a list of new entries, or a mapping from names to overrides of the present ones.

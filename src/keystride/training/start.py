@@ -1,28 +1,33 @@
-"""`train`: check a configuration, keep its folder, and run it in as many processes as it asks for."""
+"""`train`: check a configuration, prepare its folder, and run it in as many processes as it asks for."""
 
 import json
 import os
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keystride.errors import UserError
 from keystride.training.checks import check, process_count
-from keystride.training.config import CONFIG, TrainingConfig, read_config, write_config
+from keystride.training.config import CONFIG, TrainingConfig, config_of_run, write_config
 from keystride.training.launch import WorkerKilled, launch
 from keystride.training.settings import differences, is_within, plain
 
+if TYPE_CHECKING:
+    from keystride.task.rewards import Reward
+
 CHANGES = "changes.jsonl"  # settings that were changed on resuming
-ELSEWHERE = ("name", "runs")  # a run's folder may be renamed and moved
+MOVABLE = ("name", "runs")  # a run's folder may be renamed and moved
 
 
 @dataclass(frozen=True)
 class RunOutcome:
+    """How a call of `train` ended."""
+
     folder: Path
     steps: int
     """Control steps in the newest checkpoint; 0 when there is none."""
@@ -31,7 +36,7 @@ class RunOutcome:
 
     @property
     def message(self) -> str:
-        """One line: what was saved, and how to go on."""
+        """One line that says what was saved and how to continue."""
         if self.stopped_by is None:
             return f"finished at {self.steps:,} control steps: {self.folder}"
         if not self.steps:
@@ -41,16 +46,25 @@ class RunOutcome:
         return f"stopped and saved at {self.steps:,} control steps; continue with `{resume_command(self.folder)}`"
 
 
-def train(config: TrainingConfig, *, resume: bool = False, change: Sequence[str] = ()) -> RunOutcome:
-    """Train a run to its end, or until SIGINT or SIGTERM: then it is saved first.
+def train(
+    config: TrainingConfig,
+    *,
+    resume: bool = False,
+    change: Sequence[str] = (),
+    rewards: "Mapping[str, Reward] | None" = None,
+) -> RunOutcome:
+    """Train a run to its end, or until SIGINT or SIGTERM: then save it and return.
 
-    resume continues the run in the configuration's folder; settings that differ from the run's own are refused unless `change` names
-    them (or what they belong to: "task" allows all of the task's).
+    `resume` continues the run in the configuration's folder. Settings that differ from the run's own are refused unless `change`
+    names them, or a part of the configuration that holds them: "task" allows every setting of the task.
+
+    `rewards` are functions of your own by the names that `config.learner.ppo.groups` uses, besides those of `task.rewards.REWARDS`.
+    They exist in this process only, so they need processes=1, or torchrun.
     """
-    check(config)
+    check(config, rewards or {})
     torchrun = "WORLD_SIZE" in os.environ
     if torchrun and os.environ.get("RANK", "0") != "0":
-        return _outcome(config.folder, _run_here(config))
+        return _outcome(config.folder, _run_here(config, rewards))
     if not resume and is_run(config.folder):
         raise UserError(f"{config.folder} holds a run already: continue it with --resume, or choose another --name")
     if resume and not is_run(config.folder):
@@ -61,8 +75,8 @@ def train(config: TrainingConfig, *, resume: bool = False, change: Sequence[str]
         write_config(config, config.folder)
         processes = process_count(config)
         if torchrun or processes == 1:
-            return _outcome(config.folder, _run_here(config))
-        command = [sys.executable, "-m", "keystride.training.worker", str(config.folder)]
+            return _outcome(config.folder, _run_here(config, rewards))
+        command = [sys.executable, "-m", "keystride.training.loop", str(config.folder)]
         try:
             return _outcome(config.folder, launch(command, processes, files=lock))
         except WorkerKilled as error:
@@ -72,36 +86,33 @@ def train(config: TrainingConfig, *, resume: bool = False, change: Sequence[str]
 
 
 def is_run(folder: Path) -> bool:
+    """Return whether a run was started in this folder; it may have no checkpoint yet."""
     return (folder / CONFIG).exists() or (folder / "checkpoints").exists()
 
 
-def config_of_run(folder: Path) -> TrainingConfig:
-    """Return the configuration of an existing run, wherever its folder lies now."""
-    if not (folder / CONFIG).is_file():
-        raise UserError(f"{folder} holds no run to resume")
-    return replace(read_config(folder / CONFIG), runs=folder.parent, name=folder.name)
-
-
 def resume_command(folder: Path) -> str:
+    """Return the command line that continues a run."""
     place = [] if folder.parent == Path("runs") else ["--runs", str(folder.parent)]
     return shlex.join(["keystride", "train", *place, "--name", folder.name, "--resume"])
 
 
-def _run_here(config: TrainingConfig) -> int | None:
-    from keystride.training.loop import run_process  # brings torch
+def _run_here(config: TrainingConfig, rewards: "Mapping[str, Reward] | None") -> int | None:
+    from keystride.training.loop import run_process  # imports torch
 
-    return run_process(config)
+    return run_process(config, rewards)
 
 
 def _record_changes(config: TrainingConfig, allowed: Sequence[str]) -> None:
-    """Refuse settings that differ from the run's own, unless they are named; write down those that are."""
+    """Refuse settings that differ from the run's own unless they are allowed; record the allowed ones."""
     changes = differences(plain(config_of_run(config.folder)), plain(config))
-    changes = {path: pair for path, pair in changes.items() if path not in ELSEWHERE}
+    changes = {path: pair for path, pair in changes.items() if path not in MOVABLE}
     refused = [path for path in changes if not any(is_within(path, name) for name in allowed)]
     if refused:
-        told = "; ".join(f"{path} is {_short(changes[path][0])}, not {_short(changes[path][1])}" for path in refused)
+        differing = "; ".join(
+            f"{path} is {_short(changes[path][0])}, not {_short(changes[path][1])}" for path in refused
+        )
         raise UserError(
-            f"{config.folder} was started with other settings: {told}. To go on with the new ones: --change {' '.join(refused)}"
+            f"{config.folder} was started with other settings: {differing}. To continue with the new ones: --change {' '.join(refused)}"
         )
     if changes:
         entry = {
@@ -133,7 +144,7 @@ def _outcome(folder: Path, stopped_by: int | None) -> RunOutcome:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[list[int]]:
-    """Keep others from training the same run meanwhile. Workers inherit the lock: it lasts as long as any of them."""
+    """Keep other processes from training the same run. Workers inherit the lock, which lasts as long as any of them."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl
@@ -144,5 +155,5 @@ def _locked(folder: Path) -> Iterator[list[int]]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"another process is training {folder} at this moment") from None
+            raise UserError(f"another process is training {folder} right now") from None
         yield [file.fileno()]

@@ -14,7 +14,7 @@ from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.safety import BRAKE, FOLDED_LEG, MotorCommand
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
-from keystride.robot.model import DAMPING, STIFFNESS, load_spec
+from keystride.robot.model import DAMPING_COLUMN, STIFFNESS_COLUMN, load_spec
 
 STEP = 0.001  # s
 SILENCE = 0.1  # s without a command, and commands count as having stopped
@@ -112,8 +112,8 @@ class SimulatedGo2:
     def _apply(self, command: MotorCommand | None) -> None:
         motor = self.model.actuator_gainprm
         stiffness = np.zeros(12) if command is None else command.stiffness
-        motor[:, STIFFNESS] = stiffness
-        motor[:, DAMPING] = BRAKE if command is None else command.damping
+        motor[:, STIFFNESS_COLUMN] = stiffness
+        motor[:, DAMPING_COLUMN] = BRAKE if command is None else command.damping
         self.data.ctrl[:] = 0.0 if command is None else np.where(stiffness > 0.0, command.target, 0.0)
 
     def truth(self) -> BaseState:

@@ -1,12 +1,19 @@
-"""Progress of a training run: a live table on a terminal, plain lines elsewhere."""
+"""Where the progress of a training run is shown: the terminal, TensorBoard, Weights & Biases."""
 
 import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+from keystride.errors import UserError
+from keystride.training.config import TrainingConfig
+from keystride.training.settings import plain
 
 LINE_SECONDS = 20.0  # between plain lines
 ERRORS = (
@@ -18,8 +25,8 @@ ERRORS = (
 )  # name in the metrics, name for people, factor, unit
 
 
-def summary(row: dict[str, float]) -> list[tuple[str, str]]:
-    """Return labels and values of an iteration, with units, for people."""
+def iteration_summary(row: dict[str, float]) -> list[tuple[str, str]]:
+    """Return what to show of an iteration, as labels and formatted values with units."""
     errors = [
         (f"error: {name}", f"{row[f'kernel_error/{key}'] * factor:.3g} {unit}")
         for key, name, factor, unit in ERRORS
@@ -43,12 +50,13 @@ def summary(row: dict[str, float]) -> list[tuple[str, str]]:
 
 
 def where_time_goes(seconds: dict[str, float]) -> str:
+    """Return the share of the time that each part of an iteration takes."""
     total = sum(seconds.values()) or 1.0
     return ", ".join(f"{name} {part / total:.0%}" for name, part in seconds.items())
 
 
-class View:
-    """Shows the run's progress; the first process has one."""
+class ProgressDisplay:
+    """A live table on a terminal, plain lines elsewhere. Only the first process has one."""
 
     def __init__(self, name: str, total: int) -> None:
         self.console = Console()
@@ -80,7 +88,8 @@ class View:
         elif time.monotonic() - self._said > LINE_SECONDS:
             self._said = time.monotonic()
             print(
-                f"{row['steps']:,} steps  " + "  ".join(f"{label} {value}" for label, value in summary(row)), flush=True
+                f"{row['steps']:,} steps  " + "  ".join(f"{label} {value}" for label, value in iteration_summary(row)),
+                flush=True,
             )
 
     def show_evaluation(self, results: dict[str, float], steps: int) -> None:
@@ -89,7 +98,7 @@ class View:
 
     def _table(self, row: dict[str, float], seconds: dict[str, float]) -> Panel:
         table = Table.grid(padding=(0, 3))
-        for label, value in summary(row):
+        for label, value in iteration_summary(row):
             table.add_row(label, value)
         table.add_row("where the time goes", where_time_goes(seconds))
         table.add_row("latest evaluation", self.evaluation)
@@ -97,3 +106,63 @@ class View:
         whole.add_row(self._bar)
         whole.add_row(table)
         return Panel(whole, title=self.title)
+
+
+class Logger(Protocol):
+    def log(self, metrics: Mapping[str, float], steps: int) -> None: ...
+    def close(self) -> None: ...
+
+
+def loggers(config: TrainingConfig) -> list[Logger]:
+    """Return the loggers of a run: TensorBoard where it is installed, Weights & Biases when asked for."""
+    found: list[Logger] = []
+    board = _summary_writer(config.folder / "tensorboard")
+    if board is not None:
+        found.append(TensorBoard(board))
+    if config.wandb is not None:
+        found.append(WeightsAndBiases(config, config.wandb))
+    return found
+
+
+class TensorBoard:
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+
+    def log(self, metrics: Mapping[str, float], steps: int) -> None:
+        for name, value in metrics.items():
+            self._writer.add_scalar(name, value, steps)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class WeightsAndBiases:
+    """One W&B run for each training run, with the name of its folder; a resumed run continues it."""
+
+    def __init__(self, config: TrainingConfig, project: str) -> None:
+        try:
+            import wandb
+        except ImportError as error:
+            raise UserError("wandb is not installed; it comes with: pip install wandb") from error
+        self._run = wandb.init(
+            project=project,
+            name=config.name,
+            id=config.name,
+            resume="allow",
+            dir=str(config.folder),
+            config=plain(config),
+        )
+
+    def log(self, metrics: Mapping[str, float], steps: int) -> None:
+        self._run.log({**metrics, "steps": steps}, step=steps)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+def _summary_writer(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder))
