@@ -34,6 +34,7 @@ from keystride.studio.document.storage import dump
 from keystride.studio.drafts_folder import DraftsFolder
 from keystride.studio.script_folder import ScriptFolder
 
+CALLS = {"write", "close", "flush", "fsync", "__exit__"}  # of open files; Python tells of them before and after
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree", "os.listdir", "os.scandir"}
 WHOLE = 0  # exit code of a fork that was not killed
 
@@ -231,6 +232,13 @@ WORKS = {
     "training": Work(prepare_training, resume_training, check_training),
 }
 
+UNSAFE = replace(WORKS["script"], change=lambda folder: _overwrite(folder / "script.yaml"))
+"""What must not be done: kills have to find it."""
+
+
+def _overwrite(path: Path) -> None:
+    path.write_text(path.read_text().replace("first", "new"))
+
 
 def check_leftovers(place: Path) -> None:
     """What a kill left beside a file or folder is found and removed."""
@@ -258,11 +266,20 @@ def forked(action: Callable[[], None]) -> int:
 def watch(folder: Path, seen: Callable[[str], None]) -> None:
     """Call a function with the name of every operation of this process on files of the folder, before it happens."""
 
+    began = False
+
     def hook(event: str, args: tuple[Any, ...]) -> None:
+        nonlocal began
         if event in EVENTS and any(isinstance(one, str | Path) and str(one).startswith(str(folder)) for one in args):
+            began = True
             seen(event)
 
+    def profile(frame: Any, event: str, arg: Any) -> None:
+        if began and event in ("c_call", "c_return") and arg.__name__ in CALLS:
+            seen(arg.__name__ if event == "c_call" else f"after {arg.__name__}")
+
     sys.addaudithook(hook)
+    sys.setprofile(profile)
 
 
 def measure(work: Work, folder: Path) -> tuple[list[str], float]:
@@ -298,7 +315,8 @@ MOST_EVENTS = 400
 
 def kill(work: Work, folder: Path, operations: list[str], seconds: float, random: Random) -> tuple[int, str]:
     """Do the work in a fork that ends at a random moment; return its exit code and what it was about to do."""
-    at = random.randrange(len(operations))
+    chosen = random.choice(sorted(set(operations)))  # of every kind as often: most operations open files
+    at = random.choice([row for row, name in enumerate(operations) if name == chosen])
     by_time = random.random() < 0.4
     moment = random.uniform(1e-5, seconds)
 
@@ -318,7 +336,7 @@ def kill(work: Work, folder: Path, operations: list[str], seconds: float, random
             watch(folder, seen)
         work.change(folder)
 
-    return forked(action), "in between" if by_time else operations[at]
+    return forked(action), "in between" if by_time else chosen
 
 
 @dataclass
@@ -337,7 +355,7 @@ class Count:
 
 
 def run(name: str, kills: int, seed: int) -> Count:
-    work, random, count = WORKS[name], Random(f"{name} {seed}"), Count()
+    work, random, count = UNSAFE if name == "unsafe" else WORKS[name], Random(f"{name} {seed}"), Count()
     with tempfile.TemporaryDirectory() as place:
         original = Path(place).resolve() / "original"
         original.mkdir()
@@ -367,7 +385,7 @@ def run(name: str, kills: int, seed: int) -> Count:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200, help="over all kinds of work")
-    parser.add_argument("--only", nargs="+", choices=WORKS, default=tuple(WORKS))
+    parser.add_argument("--only", nargs="+", choices=[*WORKS, "unsafe"], default=tuple(WORKS))
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"

@@ -185,3 +185,10 @@ def test_kills_lose_nothing():
     done = subprocess.run([*command, "--kills", "40"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "40 kills, 0 with something lost" in done.stdout.splitlines()[-1]
+
+
+def test_kills_find_a_file_that_is_overwritten_in_place():
+    command = [sys.executable, str(Path(__file__).with_name("crashes.py")), "--only", "unsafe", "--kills", "20"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "script.yaml: is empty" in done.stdout
