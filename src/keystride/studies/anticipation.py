@@ -1,0 +1,207 @@
+"""A policy that sees all goals against one that sees the next goal only (paper, future goal anticipation)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from keystride.evaluation import figures, paper
+from keystride.evaluation.episodes import EpisodeRollout
+from keystride.evaluation.rendering.plot_style import OTHER, PATH, styled_figure
+from keystride.evaluation.report import Picture
+from keystride.evaluation.scenarios import ANTICIPATION
+from keystride.evaluation.suites import NEXT_ONLY, Contender, Libraries, Setting, anticipation
+from keystride.evaluation.tables import Table, TableCell
+from keystride.robot.go2 import GO2
+from keystride.studies.measures import (
+    Comparison,
+    Curve,
+    Errors,
+    across_seeds,
+    compared,
+    counted,
+    judged,
+    pooled,
+    read_run_curve,
+)
+from keystride.studies.page import Report
+from keystride.studies.runs import Size, final_policy, finish_runs, paper_task, recipe, study_library
+from keystride.training.config import Stage, TrainingConfig
+
+Sight = Literal["all", "next"]
+SIGHTS: dict[Sight, str] = {"all": "sees all goals", "next": "sees the next goal only"}
+GOALS = (1, 2)
+Place = tuple[str, int]  # scenario, and goal counted from 1
+
+
+@dataclass(frozen=True)
+class AnticipationStudy:
+    """Which runs there are."""
+
+    out: Path
+    size: Size
+    widths: tuple[float, ...] = (0.8, 0.6, 0.4)
+
+    def config(self, sight: Sight, seed: int) -> TrainingConfig:
+        """Goal kernels narrow in equal parts of the run, whatever the error is: widths that follow it would differ."""
+        task = paper_task(self.size, self.widths[0], see=sight)
+        parts = [
+            (width, self.size.steps * (i + 1) // len(self.widths) if i + 1 < len(self.widths) else None)
+            for i, width in enumerate(self.widths)
+        ]
+        stages = tuple(
+            Stage(f"part {number}", until, {"task": {"goal_widths": _widths(self.size, width)}})
+            for number, (width, until) in enumerate(parts, start=1)
+        )
+        return recipe(self.size, self.out / "runs", f"{sight}-seed{seed}", seed, task, stages=stages)
+
+
+def _widths(size: Size, width: float) -> dict[str, float]:
+    return asdict(paper_task(size, width).goal_widths)
+
+
+def run_anticipation(study: AnticipationStudy) -> Report:
+    """Train both with every seed, then let them run the paper's three scenarios from the same starts."""
+    seeds = range(study.size.seeds)
+    configs = {(sight, seed): study.config(sight, seed) for seed in seeds for sight in SIGHTS}
+    finish_runs(list(configs.values()))
+    libraries = Libraries(study_library())
+    rollouts = []
+    for seed in seeds:
+        ours, theirs = (Contender(SIGHTS[sight], final_policy(configs[sight, seed].folder)) for sight in SIGHTS)
+        setting = Setting(GO2, ours, libraries, rival=theirs, episodes=study.size.episodes, seed=seed, inbetween=False)
+        rollouts.append(anticipation(setting).rollouts)
+    curves: dict[Sight, tuple[Curve, ...]] = {
+        sight: tuple(read_run_curve(configs[sight, seed].folder) for seed in seeds) for sight in SIGHTS
+    }
+    return anticipation_report(study, rollouts, curves)
+
+
+def errors_of(rollouts: Sequence[Mapping[str, EpisodeRollout]]) -> dict[Sight, dict[Place, Errors]]:
+    """Distances at each goal of each scenario, over the seeds; rollouts of each seed are by scenario."""
+    suffixes: dict[Sight, str] = {"all": "", "next": NEXT_ONLY}
+    return {
+        sight: {
+            (scenario.name, goal): pooled(
+                [
+                    Errors((rollout.errors[:, goal - 1, 0],), rollout.falls, len(rollout.fell))
+                    for rollout in (of_seed[scenario.name + suffix] for of_seed in rollouts)
+                ]
+            )
+            for scenario in ANTICIPATION
+            for goal in GOALS
+        }
+        for sight, suffix in suffixes.items()
+    }
+
+
+def anticipation_report(
+    study: AnticipationStudy, rollouts: Sequence[Mapping[str, EpisodeRollout]], curves: Mapping[Sight, Sequence[Curve]]
+) -> Report:
+    errors = errors_of(rollouts)
+    paths = {
+        f"turn-seed{seed}": Picture(
+            f"The turn from above, seed {seed}; arrows: heading at the first goal. Right: yaw there.",
+            figures.anticipation_figure(of_seed),
+        )
+        for seed, of_seed in enumerate(rollouts)
+    }
+    learning = Picture(
+        "Evaluations during training: mean and range over the seeds, half of the episodes with keyframes from clips and half with "
+        "random ones.",
+        learning_figure(curves),
+    )
+    return Report(
+        name="anticipation",
+        title="Anticipation: seeing all goals or the next one only",
+        setup=_setup(study),
+        findings=tuple(findings(errors)),
+        tables=(results_table(errors),),
+        pictures={"curves": learning, **paths},
+        data={
+            "size": asdict(study.size),
+            "widths_m": study.widths,
+            "arms": [
+                {
+                    "sees": sight,
+                    "scenarios": [
+                        {"scenario": name, "goal": goal, **found.as_dict(), "paper_m": _paper_cell(sight, name, goal)}
+                        for (name, goal), found in errors[sight].items()
+                    ],
+                    "curves": [curve.as_dict() for curve in curves[sight]],
+                }
+                for sight in SIGHTS
+            ],
+        },
+    )
+
+
+def findings(errors: Mapping[Sight, Mapping[Place, Errors]]) -> list[str]:
+    """What the figures say about the claim that seeing all goals helps, above all at the second goal."""
+    sentences = []
+    for goal, name in zip(GOALS, ("first", "second"), strict=True):
+        comparisons: dict[str, Comparison] = {
+            scenario.name: compared(
+                errors["all"][scenario.name, goal].seed_means, errors["next"][scenario.name, goal].seed_means
+            )
+            for scenario in ANTICIPATION
+        }
+        sentence = f"Distance at the {name} goal of a policy that sees all goals against one that sees the next: "
+        sentence += f"{counted(comparisons)}."
+        sentences.append(sentence + (f" This {judged(comparisons)}." if goal == GOALS[-1] else ""))
+    return sentences
+
+
+def results_table(errors: Mapping[Sight, Mapping[Place, Errors]]) -> Table:
+    """The paper's cell stands below ours: goals and scenarios are the same, its robot learned for longer."""
+    lines = []
+    for place in errors["all"]:
+        found: dict[Sight, Errors] = {sight: errors[sight][place] for sight in SIGHTS}
+        cells = [
+            cell
+            for sight, one in found.items()
+            for cell in (_cell(sight, place, one), TableCell(", ".join(f"{mean:.3f}" for mean in one.seed_means)))
+        ]
+        falls = TableCell("; ".join(f"{one.falls} of {one.episodes}" for one in found.values()))
+        lines.append((TableCell(f"{place[0]}, goal {place[1]}"), *cells, falls))
+    headings = [heading for label in SIGHTS.values() for heading in (f"{label}, m", "seeds' means, m")]
+    return Table("Distance at the goals", ("scenario", *headings, "falls, all; next"), tuple(lines))
+
+
+def _cell(sight: Sight, place: Place, errors: Errors) -> TableCell:
+    mean, std = _paper_cell(sight, *place)
+    return TableCell(f"{errors.mean:.3f} ± {errors.std:.3f}", f"paper: {mean:.3f} ± {std:.3f}")
+
+
+def _paper_cell(sight: Sight, scenario: str, goal: int) -> tuple[float, float]:
+    return paper.ANTICIPATION[sight, scenario, goal]["distance_m"]
+
+
+def learning_figure(curves: Mapping[Sight, Sequence[Curve]]) -> Any:
+    with styled_figure(9.0, 3.6) as figure:
+        for axes, (name, title) in zip(
+            figure.subplots(1, 2),
+            (("distance", "distance at keyframes, m"), ("survival", "episodes without a fall")),
+            strict=True,
+        ):
+            for sight, colour in zip(SIGHTS, (PATH, OTHER), strict=True):
+                steps, low, mean, high = across_seeds(curves[sight], name)
+                axes.fill_between(steps / 1e6, low, high, color=colour, alpha=0.18, linewidth=0)
+                axes.plot(steps / 1e6, mean, color=colour, linewidth=1.8, label=SIGHTS[sight])
+            axes.set(title=title, xlabel="million control steps", ylim=(0, None))
+            axes.margins(y=0.1)
+            axes.legend(loc="best")
+        return figure
+
+
+def _setup(study: AnticipationStudy) -> tuple[str, ...]:
+    size = study.size
+    widths = ", ".join(f"{width:g}" for width in study.widths)
+    return (
+        f"Position goals on the authored clips, {size.steps:,} control steps a run, {size.robots} robots, {size.seeds} seeds. Both "
+        "policies start from scratch with the same recipe, seeds and samples; only what they see differs. Goal kernels are "
+        f"{widths} m wide in equal parts of a run.",
+        f"Then the paper's three scenarios, {size.episodes} episodes each and seed, from a stance with small random differences that "
+        "are the same for both. Mean ± standard deviation over all episodes of all seeds, those with a fall included; in grey the "
+        "paper's own figures.",
+    )

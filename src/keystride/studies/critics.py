@@ -1,0 +1,272 @@
+"""Multi-critic against single critic over three horizons of keyframes (paper, multi-critic RL)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from keystride.evaluation.rendering.plot_style import SERIES, SOFT, styled_figure
+from keystride.evaluation.report import Picture
+from keystride.evaluation.tables import Table, TableCell
+from keystride.learner.config import MULTI_CRITIC, RewardGroup
+from keystride.studies.measures import (
+    KINDS,
+    THRESHOLD,
+    Comparison,
+    Curve,
+    Errors,
+    across_seeds,
+    compared,
+    counted,
+    final_errors,
+    judged,
+    pooled,
+    read_run_curve,
+)
+from keystride.studies.page import Report, print_tables
+from keystride.studies.runs import Size, finish_runs, paper_task, recipe, single_critic
+from keystride.training.config import TrainingConfig
+
+PAPER_GOAL_WEIGHT = next(group.advantage_weight for group in MULTI_CRITIC if group.name == "goal")
+"""The only weights that the paper names are those of the multi-critic's advantages: 0.5, 0.5 and 0.1."""
+
+Horizon = tuple[int, int]  # least and most control steps between keyframes
+
+
+@dataclass(frozen=True)
+class Method:
+    label: str
+    name: str  # in names of runs
+    groups: tuple[RewardGroup, ...]
+
+
+@dataclass(frozen=True)
+class CriticsStudy:
+    """Which runs there are."""
+
+    out: Path
+    size: Size
+    width: float = 0.8
+    horizons: tuple[Horizon, ...] = ((25, 50), (50, 75), (75, 100))
+    weights: tuple[float, ...] = (5.0, 20.0, 80.0)
+
+    def config(self, method: Method, horizon: Horizon, seed: int) -> TrainingConfig:
+        name = f"{method.name}-{horizon[0]}-{horizon[1]}-seed{seed}"
+        task = paper_task(self.size, self.width, horizon)
+        return recipe(self.size, self.out / "runs", name, seed, task, method.groups)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """All seeds of one method at one horizon."""
+
+    method: Method
+    horizon: Horizon
+    curves: tuple[Curve, ...]
+    errors: Mapping[str, Errors]  # of the final policies, by the kind of keyframes
+
+    @property
+    def samples(self) -> list[float | None]:
+        return [curve.samples_to_threshold for curve in self.curves]
+
+    @property
+    def final_means(self) -> list[float]:
+        """Of each seed, over both kinds of keyframes alike."""
+        return [
+            sum(means) / len(means)
+            for means in zip(*(errors.seed_means for errors in self.errors.values()), strict=True)
+        ]
+
+
+def multi() -> Method:
+    return Method("multi-critic", "multi", MULTI_CRITIC)
+
+
+def single(weight: float, note: str = "") -> Method:
+    return Method(f"single critic, goal weight {weight:g}{note}", f"single-{weight:g}", single_critic(weight))
+
+
+def run_critics(study: CriticsStudy) -> Report:
+    """Search the goal weight of the single critic at the first horizon, then train every method at every horizon with every seed.
+
+    Each run of the search is a whole run with the first seed: those of the weights that are kept belong to the study.
+    """
+    weights = tuple(dict.fromkeys((PAPER_GOAL_WEIGHT, *study.weights)))
+    candidates = {weight: study.config(single(weight), study.horizons[0], 0) for weight in weights}
+    print(f"search: goal weights {', '.join(f'{weight:g}' for weight in weights)} of the single critic", flush=True)
+    finish_runs(list(candidates.values()))
+    found = {weight: _final(study, config) for weight, config in candidates.items()}
+    tuned = min(found, key=lambda weight: _overall(found[weight]))
+    table = search_table(study, found, tuned, {w: read_run_curve(c.folder) for w, c in candidates.items()})
+    print_tables([table])
+    methods = [multi(), single(PAPER_GOAL_WEIGHT, " (the paper's)")]
+    if tuned == PAPER_GOAL_WEIGHT:
+        methods[1] = single(tuned, " (the paper's, best in the search)")
+    else:
+        methods.append(single(tuned, " (best in the search)"))
+    seeds = range(study.size.seeds)
+    finish_runs([study.config(m, horizon, seed) for horizon in study.horizons for m in methods for seed in seeds])
+    arms = [_arm(study, method, horizon) for horizon in study.horizons for method in methods]
+    search = {
+        f"{weight:g}": {kind: errors.as_dict() for kind, errors in kinds.items()} for weight, kinds in found.items()
+    }
+    return critics_report(study, arms, table, {"weights": search, "chosen": tuned})
+
+
+def _final(study: CriticsStudy, config: TrainingConfig) -> dict[str, Errors]:
+    return final_errors(config.folder, config.task, study.size.episodes)
+
+
+def _overall(errors: Mapping[str, Errors]) -> float:
+    return sum(one.mean for one in errors.values()) / len(errors)
+
+
+def _arm(study: CriticsStudy, method: Method, horizon: Horizon) -> Arm:
+    configs = [study.config(method, horizon, seed) for seed in range(study.size.seeds)]
+    finals = [_final(study, config) for config in configs]
+    errors = {kind: pooled([final[kind] for final in finals]) for kind in KINDS}
+    return Arm(method, horizon, tuple(read_run_curve(config.folder) for config in configs), errors)
+
+
+def search_table(
+    study: CriticsStudy, found: Mapping[float, Mapping[str, Errors]], tuned: float, curves: Mapping[float, Curve]
+) -> Table:
+    lines = tuple(
+        (
+            TableCell(f"{weight:g}{' (chosen)' if weight == tuned else ''}"),
+            TableCell(_millions(curves[weight].samples_to_threshold)),
+            *(TableCell(f"{errors.mean:.3f} ± {errors.std:.3f}") for errors in kinds.values()),
+            TableCell(f"{_overall(kinds):.3f}"),
+        )
+        for weight, kinds in found.items()
+    )
+    title = f"Search: goal weight of the single critic, keyframes {_steps(study.horizons[0])} apart, first seed"
+    return Table(
+        title, ("goal weight", _samples_heading(), "clips, m at the end", "random, m at the end", "both, m"), lines
+    )
+
+
+def results_table(arms: Sequence[Arm]) -> Table:
+    lines = tuple(
+        (
+            TableCell(f"{_steps(arm.horizon)}: {arm.method.label}"),
+            TableCell(", ".join(_millions(samples) for samples in arm.samples)),
+            *(
+                TableCell(f"{errors.mean:.3f} ± {errors.std:.3f}", f"seeds {_listed(errors.seed_means)}")
+                for errors in (arm.errors[kind] for kind in KINDS)
+            ),
+            TableCell(_listed(arm.final_means)),
+            TableCell(f"{sum(e.falls for e in arm.errors.values())} of {sum(e.episodes for e in arm.errors.values())}"),
+        )
+        for arm in arms
+    )
+    headings = (_samples_heading(), "clips, m at the end", "random, m at the end", "both, m by seed", "falls")
+    return Table("Multi-critic and single critic", ("gap and critic", *headings), lines)
+
+
+def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, searched: Mapping[str, Any]) -> Report:
+    return Report(
+        name="critics",
+        title="Multi-critic and single critic",
+        setup=_setup(study),
+        findings=tuple(findings(arms)),
+        tables=(results_table(arms), search),
+        pictures={
+            "curves": Picture(
+                "Evaluations of the deterministic policy over control steps: mean and range over the seeds, half of the episodes with "
+                f"keyframes from clips and half with random ones. Dotted: {THRESHOLD} m.",
+                curves_figure(arms),
+            )
+        },
+        data={
+            "size": asdict(study.size),
+            "width_m": study.width,
+            "search": searched,
+            "arms": [
+                {
+                    "method": arm.method.label,
+                    "rewards": [asdict(group) for group in arm.method.groups],
+                    "horizon_steps": arm.horizon,
+                    "samples_to_threshold": arm.samples,
+                    "threshold_m": THRESHOLD,
+                    "final": {kind: errors.as_dict() for kind, errors in arm.errors.items()},
+                    "curves": [curve.as_dict() for curve in arm.curves],
+                }
+                for arm in arms
+            ],
+        },
+    )
+
+
+def findings(arms: Sequence[Arm]) -> list[str]:
+    """What the figures say about the claim that multi-critic learning needs no retuning when the horizon changes."""
+    ours = {arm.horizon: arm for arm in arms if arm.method.name == "multi"}
+    sentences = []
+    for label in dict.fromkeys(arm.method.label for arm in arms if arm.method.name != "multi"):
+        theirs = {arm.horizon: arm for arm in arms if arm.method.label == label}
+        error: dict[str, Comparison] = {_steps(h): compared(ours[h].final_means, theirs[h].final_means) for h in theirs}
+        speed: dict[str, Comparison] = {_steps(h): compared(ours[h].samples, theirs[h].samples) for h in theirs}
+        sentences += [
+            f"Final error of multi-critic against {label}: {counted(error)}. This {judged(error)}.",
+            f"Samples to {THRESHOLD} m of multi-critic against {label}: {counted(speed)}. This {judged(speed)}.",
+        ]
+    return sentences
+
+
+def curves_figure(arms: Sequence[Arm]) -> Any:
+    """As the paper's figure: a panel for each method, a line for each horizon; rewards, errors and survival below one another."""
+    labels = list(dict.fromkeys(arm.method.label for arm in arms))
+    rows = {
+        "reward": "goal reward of a keyframe",
+        "distance": "distance at keyframes, m",
+        "survival": "episodes without a fall",
+    }
+    with styled_figure(4.2 * len(labels), 8.4) as figure:
+        panels = figure.subplots(len(rows), len(labels), sharex=True, sharey="row", squeeze=False)
+        for column, label in enumerate(labels):
+            for row, (name, title) in enumerate(rows.items()):
+                axes = panels[row][column]
+                for colour, arm in zip(SERIES, (arm for arm in arms if arm.method.label == label), strict=False):
+                    steps, low, mean, high = across_seeds(arm.curves, name)
+                    axes.fill_between(steps / 1e6, low, high, color=colour, alpha=0.18, linewidth=0)
+                    axes.plot(steps / 1e6, mean, color=colour, linewidth=1.8, label=f"{_steps(arm.horizon)} apart")
+                if name == "distance":
+                    axes.axhline(THRESHOLD, color=SOFT, linewidth=0.9, linestyle=":")
+                if column == 0:
+                    axes.set_ylabel(title)
+                axes.set_ylim(0, None)
+            panels[0][column].set_title(label.replace(" (", "\n("))
+            panels[-1][column].set_xlabel("million control steps")
+        panels[0][0].legend(loc="best")
+        return figure
+
+
+def _setup(study: CriticsStudy) -> tuple[str, ...]:
+    size = study.size
+    return (
+        f"Position goals on the authored clips, {size.steps:,} control steps a run, {size.robots} robots, {size.seeds} seeds. Every "
+        "run starts from scratch with the same recipe; only the critics and the time between keyframes differ. Goal kernels are "
+        f"{study.width:g} m wide throughout.",
+        "Samples are control steps until the mean distance at keyframes, in evaluations on fixed episodes, first comes down to "
+        f"{THRESHOLD} m; they are given for each seed. Errors at the end are mean ± standard deviation over all keyframes of "
+        f"{size.episodes} episodes of each kind and seed, those of fallen robots included.",
+        "The goal weight of the single critic is searched with keyframes "
+        f"{_steps(study.horizons[0])} apart and kept for the other horizons, as in the paper. The search picks the lowest error at the "
+        "end with the first seed, which favours the single critic a little.",
+    )
+
+
+def _samples_heading() -> str:
+    return f"samples to {THRESHOLD} m, million"
+
+
+def _steps(horizon: Horizon) -> str:
+    return f"{horizon[0]}-{horizon[1]} steps"
+
+
+def _millions(samples: float | None) -> str:
+    return "not reached" if samples is None else f"{samples / 1e6:.2f}"
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:.3f}" for value in values)

@@ -1,0 +1,80 @@
+"""A study on paper: one HTML page, the same as JSON, its figures as pictures, and its tables on the terminal."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from keystride import __version__
+from keystride.evaluation.rendering.plot_style import save_figure
+from keystride.evaluation.report import Picture, figure_html, html_page, table_html
+from keystride.evaluation.tables import Table
+from keystride.files import write_atomically
+
+WIDTH = 118  # of tables that go to a file or a pipe
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study found."""
+
+    name: str  # of its files
+    title: str
+    setup: tuple[str, ...]  # sentences, as paragraphs
+    findings: tuple[str, ...]
+    tables: tuple[Table, ...]
+    pictures: Mapping[str, Picture]  # by the name of their file
+    data: Mapping[str, Any]
+
+
+def write_report(report: Report, out: Path) -> list[Path]:
+    """Write NAME.html, NAME.json and the figures, and return where they are."""
+    page, data = out / f"{report.name}.html", out / f"{report.name}.json"
+    write_atomically(page, study_page(report))
+    content = {
+        "study": report.name,
+        "keystride_version": __version__,
+        "setup": report.setup,
+        "findings": report.findings,
+        **report.data,
+    }
+    write_atomically(data, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    pictures = [out / f"{report.name}-{name}.png" for name in report.pictures]
+    for path, picture in zip(pictures, report.pictures.values(), strict=True):
+        save_figure(picture.figure, path)
+    return [page, data, *pictures]
+
+
+def study_page(report: Report) -> str:
+    tables = "".join(f"<h2>{escape(table.title)}</h2>{table_html(table)}" for table in report.tables)
+    return html_page(
+        report.title,
+        f"{_paragraphs(report.setup)}<h2>What was found</h2>{_paragraphs(report.findings)}{tables}"
+        f"<h2>Figures</h2>{''.join(map(figure_html, report.pictures.values()))}",
+    )
+
+
+def print_tables(tables: Sequence[Table], *, file: Any = None) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    console = Console(file=file)
+    if not console.is_terminal:
+        console.width = WIDTH
+    for table in tables:
+        drawn = RichTable(
+            box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold"
+        )
+        for i, heading in enumerate(table.headings):
+            drawn.add_column(heading.replace(", ", "\n", 1), justify="left" if i == 0 else "right")
+        for line in table.lines:
+            drawn.add_row(*(Text("\n".join(filter(None, (cell.ours, cell.paper)))) for cell in line))
+        console.print(drawn)
+
+
+def _paragraphs(sentences: Sequence[str]) -> str:
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)

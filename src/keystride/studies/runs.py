@@ -1,0 +1,200 @@
+"""The runs of a study: one recipe for all of them, trained one after the other and continued wherever they were stopped."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import hypot
+from pathlib import Path
+from typing import Literal
+
+from keystride.errors import UserError
+from keystride.learner.config import CPU, MULTI_CRITIC, RewardGroup
+from keystride.motion.library import Library
+from keystride.policy.bundle import run_checkpoint
+from keystride.policy.runtime import Network, Policy
+from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
+from keystride.training.config import EvaluationConfig, Stage, TrainingConfig
+from keystride.training.settings import differences, plain
+from keystride.training.start import config_of_run, is_run, steps_saved, train
+
+TAIL_STEPS = (50, 50)  # paper, training procedure: an episode ends about one second after its last keyframe
+BAR = 30  # characters
+LONGEST_WAIT = 300.0  # s for the processes of a killed study to save and end
+
+
+class StudyStopped(Exception):
+    """A signal ended a run; it is saved, and the same study continues with it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by signal {number}")
+        self.signal = number
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a study is. The same for all of its runs."""
+
+    steps: int = 6_000_000
+    seeds: int = 2
+    robots: int = CPU.environments
+    evaluate_steps: int = 500_000
+    evaluation_robots: int = 128
+    evaluation_steps: int = 500
+    episodes: int = 256
+    processes: int = 0
+
+
+QUICK = Size(
+    steps=4 * 1536,
+    robots=32,
+    evaluate_steps=2 * 1536,
+    evaluation_robots=16,
+    evaluation_steps=150,
+    episodes=16,
+    processes=1,
+)
+"""Shows the machinery in minutes; nothing is learned."""
+
+
+def single_critic(goal_weight: float) -> tuple[RewardGroup, ...]:
+    """One critic for the sum of the paper's rewards; style and regularisation are weighed as the multi-critic weighs them.
+
+    Its advantage has the spread that the multi-critic's sum of independent ones has, so that the entropy bonus weighs the same.
+    """
+    weights = {group.name: group.advantage_weight for group in MULTI_CRITIC}
+    rewards = tuple((weights | {"goal": goal_weight}).items())
+    return (RewardGroup("all", hypot(*weights.values()), rewards),)
+
+
+def fixed_widths(width: float) -> GoalWidths:
+    """Kernels of one width, in m for positions, whatever the error is; those of the other components in proportion."""
+    factor = width / GoalWidths().position
+    return GoalWidths(start=factor, narrowest=factor)
+
+
+def paper_task(
+    size: Size, width: float, interval_steps: tuple[int, int] = (25, 50), see: Literal["all", "next"] = "all"
+) -> TaskConfig:
+    """Position goals, drawn as the paper draws them. Random keyframes reach their full share half-way through the run."""
+    return TaskConfig(
+        goals="position",
+        see=see,
+        tail_steps=TAIL_STEPS,
+        ranges=KeyframeRanges(interval_steps=interval_steps, random_ramp=max(size.steps // 2, 1)),
+        goal_widths=fixed_widths(width),
+    )
+
+
+def recipe(
+    size: Size,
+    folder: Path,
+    name: str,
+    seed: int,
+    task: TaskConfig,
+    groups: tuple[RewardGroup, ...] = MULTI_CRITIC,
+    stages: tuple[Stage, ...] = (),
+) -> TrainingConfig:
+    """The CPU preset with the paper's reward groups and nothing beyond the paper, on the authored clips."""
+    learner = replace(
+        CPU,
+        environments=size.robots,
+        steps=size.steps,
+        seed=seed,
+        evaluate_steps=size.evaluate_steps,
+        checkpoint_minutes=1.0,
+        keep=1,
+        network=replace(CPU.network, next_goal_time_column=None),  # all keyframes go through the encoder alone
+        ppo=replace(CPU.ppo, groups=groups),
+    )
+    return TrainingConfig(
+        name=name,
+        runs=folder,
+        processes=size.processes,
+        evaluation=EvaluationConfig(size.evaluation_robots, size.evaluation_steps, export=False),
+        learner=learner,
+        task=task,
+        stages=stages,
+    )
+
+
+@cache
+def study_library() -> Library:
+    """The authored clips, from which all runs of a study learn."""
+    from keystride.training.build import load_library
+
+    return load_library(TrainingConfig())
+
+
+def finish_runs(configs: Sequence[TrainingConfig]) -> None:
+    """Train every run to its end. Finished ones are left alone, and one that was stopped or killed goes on where it was saved."""
+    total = sum(config.learner.steps for config in configs)
+    begun, trained = time.monotonic(), 0
+    for number, config in enumerate(configs, start=1):
+        _check_settings(config)
+        left = config.learner.steps - _saved(config)
+        if left <= 0:
+            continue
+        done = sum(min(_saved(other), other.learner.steps) for other in configs)
+        remaining = (time.monotonic() - begun) * (total - done) / trained if trained else None
+        print(progress_line(done / total, f"run {number} of {len(configs)}, {config.name}", remaining), flush=True)
+        _wait_until_free(config.folder)
+        outcome = train(config, resume=is_run(config.folder))
+        if outcome.stopped_by is not None:
+            raise StudyStopped(outcome.stopped_by)
+        trained += left
+    print(progress_line(1.0, f"{len(configs)} runs are finished"), flush=True)
+
+
+def progress_line(share: float, text: str, seconds_left: float | None = None) -> str:
+    filled = round(BAR * share)
+    left = "" if seconds_left is None else f", about {max(round(seconds_left / 60), 1)} min left"
+    return f"[{'#' * filled}{'.' * (BAR - filled)}] {share:.0%}: {text}{left}"
+
+
+def final_policy(run: Path) -> Policy:
+    """The policy with which a run ended: the running mean of the weights, which evaluations during training look at too."""
+    from keystride.learner.checkpoint import load_module, load_tree
+    from keystride.policy.export import policy_file
+    from keystride.policy.trained import load_trained
+
+    checkpoint = run_checkpoint(run, newest=True)
+    if checkpoint is None:
+        raise UserError(f"{run} has no checkpoint: the run is not finished")
+    trained, averaged = load_trained(checkpoint), load_tree(checkpoint / "learner")["averaged"]
+    load_module(trained.actor, averaged)
+    weights = replace(trained.weights, actor=dict(averaged))
+    return Policy(Network(policy_file(replace(trained, weights=weights))))
+
+
+def _saved(config: TrainingConfig) -> int:
+    return steps_saved(config.folder) if is_run(config.folder) else 0
+
+
+def _check_settings(config: TrainingConfig) -> None:
+    """A run that was begun with other settings is not part of this study."""
+    if not (config.folder / "config.yaml").is_file():
+        return
+    changes = differences(plain(config_of_run(config.folder)), plain(config))
+    changes = {path: pair for path, pair in changes.items() if path not in ("name", "runs")}
+    if changes:
+        told = "; ".join(f"{path} was {old}, now {new}" for path, (old, new) in changes.items())
+        raise UserError(f"{config.folder} was begun with other settings ({told}): choose another --out")
+
+
+def _wait_until_free(folder: Path) -> None:
+    """The processes of a study that was killed save their run before they end."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    if not (folder / ".lock").exists():
+        return
+    deadline = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < deadline:
+        with (folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.2)

@@ -1,0 +1,103 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keystride.studies.critics import Arm, curves_figure, findings, multi, results_table, single
+from keystride.studies.measures import Curve, Errors, across_seeds, compared, counted, judged, pooled, read_run_curve
+
+
+def curve(*distance: float) -> Curve:
+    steps = np.arange(len(distance), dtype=np.float64) * 1e6
+    return Curve(steps, np.array(distance), np.exp(-(np.array(distance) ** 2)), np.ones(len(distance)))
+
+
+def errors(*by_seed: list[float]) -> Errors:
+    return Errors(tuple(np.array(values) for values in by_seed), falls=1, episodes=4)
+
+
+def test_samples_to_the_threshold_are_interpolated() -> None:
+    assert curve(0.9, 0.5, 0.1).samples_to_threshold == pytest.approx(1.5e6)
+    assert curve(0.9, np.nan, 0.5, 0.4).samples_to_threshold is None
+
+
+def test_a_runs_curve_counts_both_kinds_of_keyframes_alike(tmp_path: Path) -> None:
+    names = ("position", "goal_reward_when_due", "survival")
+    rows = [
+        {
+            "steps": 100 * i,
+            "seconds": i,
+            **{f"evaluation/dataset/{n}": 0.2 for n in names},
+            **{f"evaluation/random/{n}": 0.6 + i for n in names},
+        }
+        for i in range(2)
+    ]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = read_run_curve(tmp_path)
+    assert found.steps.tolist() == [0, 100]
+    assert found.distance == pytest.approx([0.4, 0.9])
+    assert found.as_dict()["reward"] == pytest.approx([0.4, 0.9])
+
+
+def test_seeds_are_compared_where_all_of_them_were_evaluated() -> None:
+    steps, low, mean, high = across_seeds([curve(1.0, 0.5), curve(0.8, 0.7, 0.1)], "distance")
+    assert steps.tolist() == [0, 1e6]
+    assert low == pytest.approx([0.8, 0.5])
+    assert mean == pytest.approx([0.9, 0.6])
+    assert high == pytest.approx([1.0, 0.7])
+
+
+def test_errors_are_pooled_over_keyframes_and_seeds() -> None:
+    both = pooled([errors([0.1, 0.3]), errors([0.5, 0.7])])
+    assert (both.mean, both.seed_means) == (pytest.approx(0.4), pytest.approx([0.2, 0.6]))
+    assert both.std == pytest.approx(np.sqrt((0.3**2 + 0.1**2) / 2))
+    assert both.as_dict()["seed_std_m"] == pytest.approx(0.2)
+    assert (both.falls, both.episodes) == (2, 8)
+
+
+def test_one_is_better_only_where_every_seed_agrees() -> None:
+    assert compared([0.1, 0.2], [0.3, 0.4]) == "better"
+    assert compared([0.3, 0.4], [0.1, 0.2]) == "worse"
+    assert compared([0.1, 0.35], [0.3, 0.4]) == "undecided"
+    assert compared([5.0, 6.0], [None, None]) == "better"
+    assert compared([None, None], [None, None]) == "undecided"
+
+
+def test_a_claim_is_judged_by_where_it_holds() -> None:
+    assert judged({"a": "better", "b": "better"}) == "supports the paper's claim"
+    assert judged({"a": "worse", "b": "undecided"}) == "contradicts the paper's claim"
+    assert judged({"a": "undecided"}) == "neither supports nor contradicts the paper's claim"
+    assert judged({"a": "better", "b": "undecided"}) == "supports the paper's claim in part"
+    assert counted({"a": "better", "b": "worse", "c": "undecided"}) == (
+        "better with every seed at a; worse with every seed at b; undecided, since the seeds overlap, at c"
+    )
+
+
+def test_tables_findings_and_figure_follow_from_the_arms() -> None:
+    near, far = {"dataset": errors([0.1], [0.2]), "random": errors([0.3], [0.4])}, {"dataset": errors([0.8], [0.9])}
+    far["random"] = far["dataset"]
+    arms = [
+        Arm(method, horizon, (curve(1.0, last), curve(0.9, last)), found)
+        for horizon in ((25, 50), (50, 75))
+        for method, last, found in ((multi(), 0.2, near), (single(0.5), 0.8, far))
+    ]
+    line = results_table(arms).lines[0]
+    assert [cell.ours for cell in line[1:]] == [
+        "0.88, 0.86",
+        "0.150 ± 0.050",
+        "0.350 ± 0.050",
+        "0.200, 0.300",
+        "2 of 8",
+    ]
+    assert results_table(arms).lines[1][1].ours == "not reached, not reached"
+    error, samples = findings(arms)
+    for sentence in (error, samples):
+        assert "better with every seed at 25-50 steps, 50-75 steps. This supports the paper's claim." in sentence
+    panels = curves_figure(arms).axes
+    assert len(panels) == 6
+    assert [text.get_text() for text in panels[0].get_legend().get_texts()] == [
+        "25-50 steps apart",
+        "50-75 steps apart",
+    ]
+    assert panels[2].lines[0].get_ydata() == pytest.approx([0.95, 0.2])
