@@ -29,6 +29,7 @@ from keystride.commands.motion.view import ViewMotion
 from keystride.commands.play import Play
 from keystride.commands.robot import ShowRobot
 from keystride.commands.studio import OpenStudio
+from keystride.commands.study import StudyAnticipation, StudyCritics
 from keystride.commands.train import Train
 from keystride.training.config import parse_training
 
@@ -84,6 +85,10 @@ COMMANDS: dict[str, type[Command] | Group] = {
     "play": Play,
     "robot": ShowRobot,
     "studio": OpenStudio,
+    "study": Group(
+        "Reprint the paper's two studies, trained from scratch.",
+        {"anticipation": StudyAnticipation, "critics": StudyCritics},
+    ),
     "train": Train,
 }
 
