@@ -100,6 +100,12 @@ def test_anticipation_of_one_who_stands_is_the_way_to_each_goal(
     assert {row.policy for row in rows if row.scenario.endswith("only)")} == {"blind"}
 
 
+def test_the_papers_cell_is_that_of_what_a_policy_sees(position_standing: Policy, libraries: Libraries) -> None:
+    rows = anticipation(setting(position_standing, libraries)).rows  # it sees the next goal only, and has no rival
+    paper = {(row.scenario, row.goal): row.paper for row in rows if row.metric == "distance_m"}
+    assert (paper["straight", "2"], paper["turn", "2"]) == (0.1332, 0.7271)
+
+
 def test_figures_are_reprinted_exactly(standing: Policy, libraries: Libraries) -> None:
     assert matching(setting(standing, libraries)).rows == matching(setting(standing, libraries)).rows
     again = generalization(setting(standing, libraries, seed=5)).rows
