@@ -1,3 +1,4 @@
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,6 +24,14 @@ def test_a_page_is_whole_and_loads_nothing():
     assert "a&lt;b&gt;.bvh" in page
     assert "src=" not in page
     assert "Every target of the quality table is reached." in page
+
+
+def test_names_from_files_are_text_on_the_page():
+    """A robot's name comes from a description that anyone may have written, a clip's name from a file."""
+    evil = "</script><script>alert(1)</script>"
+    page = library_page([standing(evil)], replace(GO2, name=evil), evil)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;alert(1)") >= 4
 
 
 def test_a_missed_target_is_said():

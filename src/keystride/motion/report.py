@@ -48,7 +48,7 @@ def library_page(clips: Sequence[Clip], robot: Robot, title: str) -> str:
     rows = [_row(clip.name, figures(frames), clip.name) for clip, frames in zip(clips, measured, strict=True)]
     return PAGE.substitute(
         title=escape(title),
-        summary=f"{len(clips)} clips, {whole.seconds / 60:.1f} minutes, {robot.name}",
+        summary=f"{len(clips)} clips, {whole.seconds / 60:.1f} minutes, {escape(robot.name)}",
         state="bad" if misses else "good",
         verdict=escape("; ".join(misses)) if misses else "Every target of the quality table is reached.",
         tags="".join(_tag_key(clips)),
