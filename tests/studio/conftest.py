@@ -1,6 +1,7 @@
 """The studio as its users have it: the command in a process of its own, and pages of a real browser."""
 
 import os
+import random
 import re
 import signal
 import socket
@@ -19,7 +20,7 @@ from keystride.studio.playback.controllers import STAND_STILL
 
 WINDOW = {"width": 900, "height": 600}
 COARSE = 0.12  # pixels per pixel of the layout: the scene is drawn in software
-PATIENCE = int(os.environ.get("KEYSTRIDE_PATIENCE", "600")) * 1000  # ms: the machine may be busy
+PATIENCE = int(os.environ.get("KEYSTRIDE_PATIENCE", "120")) * 1000  # ms: the machine may be busy
 
 SCRIPT = """version: 1
 keyframes:
@@ -34,18 +35,21 @@ keyframes:
 class Server:
     """`keystride studio` in a process, with a folder of scripts; it can be ended and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, script: str = SCRIPT, policy: str = STAND_STILL, options: tuple[str, ...] = ()
+    ) -> None:
         self.folder, self.log = folder, folder / "server.log"
         self.script = folder / "start.yaml"
-        self.script.write_text(SCRIPT)
-        self.url, self.port = "", 0
+        self.script.write_text(script)
+        self._options = ("--policy", policy, *options)
+        self.url, self.port = "", free_port()
         self.start()
 
     def start(self) -> None:
         command = [sys.executable, "-m", "keystride", "studio", str(self.script), "--headless"]
         with self.log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [*command, "--port", str(self.port), "--policy", STAND_STILL],
+                [*command, "--port", str(self.port), *self._options],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -55,11 +59,11 @@ class Server:
         address = re.search(r"http://\S+", greeting)
         assert address, greeting + self.log.read_text()
         self.url = address.group()  # with the token of this launch
-        self.port = int(re.search(r":(\d+)", self.url.removeprefix("http:")).group(1))  # type: ignore[union-attr]
+        assert f":{self.port}/" in self.url  # at another port it would be another origin, with another storage
 
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=600)
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(how)
+        self.process.wait(timeout=PATIENCE / 1000)
         assert self.process.stdout is not None
         self.process.stdout.close()
 
@@ -70,6 +74,14 @@ class Server:
         )  # a browser that gave up connecting
         assert "Traceback" not in log
         assert "has no attribute" not in log
+
+
+def free_port() -> int:
+    """Below the range from which the system takes ports for connections: it stays free while a server is down."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise RuntimeError("no port is free")
 
 
 class Relay:

@@ -24,7 +24,7 @@ def test_a_policy_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[st
     assert "error: no policy 'nobody'" in capsys.readouterr().err
 
 
-def test_a_soak_needs_a_browser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_the_benchmark_needs_a_browser(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setenv("PATH", "")
-    assert main(["studio", "--soak", "1", "--policy", "stand still (no policy)"]) == 2
+    assert main(["benchmark", "studio", "--policy", "stand still (no policy)"]) == 2
     assert "Chromium" in capsys.readouterr().err

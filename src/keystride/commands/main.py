@@ -14,6 +14,7 @@ from keystride.benchmarks.learner import BenchmarkLearner
 from keystride.benchmarks.learning import LEARNING_PRESETS, BenchmarkLearning
 from keystride.benchmarks.physics import BenchmarkPhysics
 from keystride.benchmarks.policy import BenchmarkPolicy
+from keystride.benchmarks.studio import BenchmarkStudio
 from keystride.benchmarks.train import BenchmarkTrain
 from keystride.commands import errors
 from keystride.commands.check import CheckScripts
@@ -61,6 +62,7 @@ COMMANDS: dict[str, type[Command] | Group] = {
             "learning": BenchmarkLearning,
             "physics": BenchmarkPhysics,
             "policy": BenchmarkPolicy,
+            "studio": BenchmarkStudio,
             "train": BenchmarkTrain,
         },
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +31,15 @@ class OpenStudio:
     inbetween: bool = True
     """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
 
+    interface: str | None = None
+    """Network interface to a robot for the Live tab, as for `deploy go2`. Without it there are only simulated ones."""
+
+    pose: str = "odometry"
+    """Where that robot is, as for `deploy go2`."""
+
+    domain: int = 0
+    """DDS domain of that robot; robots use 0."""
+
     host: str = "127.0.0.1"
     """Address to serve on. Whoever has the printed address, with its token, may read and write scripts in the folder."""
 
@@ -40,12 +49,10 @@ class OpenStudio:
     headless: bool = False
     """Do not open the page in this computer's browser."""
 
-    soak: float | None = None
-    """Play for so many seconds with an edit every second, watched by a headless Chromium; report pace and memory."""
-
     def run(self) -> int:
         from keystride.keyframes.problems import ScriptError
         from keystride.policy.metadata import PolicyError
+        from keystride.studio.live.live_run import Target
         from keystride.studio.playback import controllers
         from keystride.studio.script_folder import BadName
         from keystride.studio.server import opening
@@ -53,18 +60,22 @@ class OpenStudio:
         policy = self.policy or controllers.first_choice()
         try:
             controllers.load(policy)
-            start = opening(self.script, policy, inbetween=self.inbetween)
+            target = Target(self.interface, self.pose, self.domain)
+            start = replace(opening(self.script, policy, inbetween=self.inbetween), target=target)
         except (ScriptError, PolicyError, BadName) as error:
             raise UserError(str(error)) from error
-        return _soak(start, self.soak) if self.soak is not None else self._serve(start)
+        return self._serve(start)
 
     def _serve(self, start: Opening) -> int:
+        import signal
+        import sys
         import time
         import webbrowser
 
         from keystride.studio.server import Studio
 
         studio = Studio(start, self.host, self.port)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # unsaved work is written before the end
         print(f"keystride studio: {studio.url} (Ctrl-C ends it)", flush=True)
         if not self.headless:
             webbrowser.open(studio.url)
@@ -73,13 +84,3 @@ class OpenStudio:
                 time.sleep(3600)
         finally:
             studio.stop()
-
-
-def _soak(start: Opening, seconds: float) -> int:
-    from keystride.benchmarks.soak import soak
-
-    try:
-        print(soak(start, seconds))
-    except RuntimeError as error:
-        raise UserError(str(error)) from error
-    return 0

@@ -1,4 +1,4 @@
-"""The commands of the Files panel: open, save, revert, upload, download, restore; and what is asked before work is lost."""
+"""The commands that read and write files: scripts, drafts and poses; and what is asked before work is lost."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,13 +6,20 @@ from pathlib import PurePath
 from typing import NoReturn
 
 from keystride.keyframes.files import format_script, parse_script
+from keystride.keyframes.postures import POSTURES
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Script
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import UNTITLED
+from keystride.studio.document.keyframe_poses import ghosts
+from keystride.studio.document.pose_library import PoseExists, PoseLibrary
+from keystride.studio.document.posing import pose_of, set_pose, set_posture
 from keystride.studio.drafts_folder import DraftsFolder
 from keystride.studio.editor import Editor
+from keystride.studio.page.meshes import Figure
+from keystride.studio.page.pose_pictures import pose_buttons
 from keystride.studio.panels.files import FilesPanel
+from keystride.studio.panels.keyframe import KeyframePanel
 from keystride.studio.script_folder import Conflict, ScriptFolder
 
 
@@ -119,3 +126,47 @@ class FileCommands:
         self._panel.tell(ScriptError(error.problems, source=name).lines(), bad=True)
         count = len(error.problems)
         raise ValueError(f"{name} has {count} mistake{'s' if count > 1 else ''}; the Files panel lists them")
+
+
+class PoseCommands:
+    """Use, save and delete the poses of the library that the Keyframe panel shows."""
+
+    def __init__(self, editor: Editor, library: PoseLibrary, panel: KeyframePanel, ask: Ask) -> None:
+        self._editor, self._library, self._panel, self._ask = editor, library, panel, ask
+        self._figure = Figure()
+        self._shown = False
+
+    def use(self, name: str, now: float) -> None:
+        """Give the selected keyframe a pose."""
+        key, own = self._editor.selected, self._library.own()
+        if key is None:
+            raise ValueError("select a keyframe first, then its pose")
+        if name in own:
+            self._editor.edit(lambda draft: set_pose(draft, key, own[name]), now)
+        elif name in POSTURES:
+            self._editor.edit(lambda draft: set_posture(draft, key, name), now)
+        else:
+            raise ValueError(f"the pose {name!r} is gone")
+
+    def save(self, name: str) -> None:
+        """Save the pose of the selected keyframe; ask before another one is replaced."""
+        key = self._editor.selected
+        if key is None:
+            raise ValueError("select the keyframe whose pose is to be saved")
+        pose = pose_of(ghosts(self._editor.draft)[key])
+        try:
+            self._library.save(name, pose)
+        except PoseExists as error:
+            replace = {"Replace": lambda: self._library.save(name, pose, replace=True), "Cancel": lambda: None}
+            self._ask(Choice(f"{error} Saving would replace it.", replace))
+
+    def delete(self, name: str) -> None:
+        question = f"Delete the pose {name}? Keyframes that were given it stay as they are."
+        self._ask(Choice(question, {"Delete": lambda: self._library.delete(name), "Cancel": lambda: None}))
+
+    def refresh(self) -> None:
+        """Show the library as it is now."""
+        if self._library.changed() or not self._shown:
+            self._shown = True
+            poses = self._library.poses()
+            self._panel.show_poses(pose_buttons(poses, [name for name in poses if name not in POSTURES], self._figure))

@@ -3,7 +3,7 @@
 import threading
 import warnings
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from math import radians
 from pathlib import Path
@@ -16,10 +16,10 @@ from keystride.keyframes.problems import ScriptError
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import UNTITLED, Document
 from keystride.studio.editor import Editor
-from keystride.studio.page import palette
+from keystride.studio.live.live_run import Target
 from keystride.studio.page.meshes import robot_bodies
 from keystride.studio.script_folder import ScriptFolder
-from keystride.studio.session import Session
+from keystride.studio.session import Session, set_colours
 from keystride.studio.tab_restore import TabRestore
 from keystride.web_access import cap_uploads, start_server
 
@@ -37,6 +37,7 @@ class Opening:
     policy: str
     inbetween: bool = True
     document: Document | None = None  # instead of the file
+    target: Target = field(default_factory=Target)  # the robot of the Live tab
 
     def read(self) -> Document:
         """ScriptError and OSError if the script cannot be read."""
@@ -94,7 +95,7 @@ class Studio:
 
     def _dress(self) -> None:
         gui = self._server.gui
-        gui.configure_theme(dark_mode=True, show_logo=False, show_share_button=False, brand_color=palette.BRAND)
+        set_colours(gui, light=False)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH)
         camera = self._server.initial_camera
@@ -110,7 +111,12 @@ class Studio:
             document = Document()
             client.add_notification(f"{start.name} cannot be read", str(error), color="red")
         session = Session(
-            client, Editor(document, inbetween=start.inbetween), ScriptFolder(start.folder), start.policy, self._tabs
+            client,
+            Editor(document, inbetween=start.inbetween),
+            ScriptFolder(start.folder),
+            start.policy,
+            self._tabs,
+            start.target,
         )
         with self._lock:
             self._sessions[client.client_id] = session

@@ -21,15 +21,20 @@ from keystride.studio.document import storage
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import Document
 from keystride.studio.document.keyframe_poses import ghosts
+from keystride.studio.document.pose_library import PoseLibrary
 from keystride.studio.drafts_folder import DraftsFolder
 from keystride.studio.editor import SPEEDS, Editor, Gesture
 from keystride.studio.export.exporter import Exporter
-from keystride.studio.file_commands import Choice, FileCommands
+from keystride.studio.file_commands import Choice, FileCommands, PoseCommands
+from keystride.studio.live.live_run import LiveRun, Target
+from keystride.studio.live_commands import LiveCommands
+from keystride.studio.page import palette
 from keystride.studio.page.ghost_scene import Actions
 from keystride.studio.page.handles import Move
 from keystride.studio.page.page_channel import PageChannel
 from keystride.studio.panels.files import FilesPanel
 from keystride.studio.panels.keyframe import Edit, KeyframePanel
+from keystride.studio.panels.live import LivePanel
 from keystride.studio.panels.result import ResultPanel
 from keystride.studio.panels.stage import StagePanel
 from keystride.studio.playback import controllers
@@ -41,7 +46,7 @@ from keystride.studio.view import PARTS, View
 
 FRAME = CONTROL_DT  # s
 MESSAGE_SECONDS = 6.0
-DRAFT_EVERY = 0.4  # s between two copies of the document for the browser
+SETTINGS_EVERY = 0.4  # s between two copies for the browser while only settings or the play head change
 AUTOSAVE_EVERY = 2.0  # s
 FOLDER_EVERY = 1.0  # s between two looks at the folder
 
@@ -54,6 +59,7 @@ class Session:
         folder: ScriptFolder,
         policy: str,
         tabs: TabRestore | None = None,
+        target: Target | None = None,
     ) -> None:
         self.editor = editor
         self._client, self._folder = client, folder
@@ -63,15 +69,21 @@ class Session:
         self._greeted = False
         self._choice: Choice | None = None
         self._done_at: dict[str, float] = {}
-        self._stored: tuple[Any, ...] = ()
+        self._stored: tuple[Any, ...] = (None, 0, None)  # document, its revision, settings
         self._autosaved: Any = None
-        self._changed_on_disk = False
+        self._changed_on_disk = self._light = False
         self._events: dict[str, Callable[[Any], None]] = {}
+        self._live_run = LiveRun(target or Target(), folder.folder)
+        self._urgent = {"emergency": self._live_run.emergency, "page_alive": self._live_run.page_seen}
         self._channel = PageChannel(client, secrets.token_hex(8), self._on_event)
         self._view = View(client, self._channel, Actions(self._on_click, self._on_frame, self._on_move))
         self._add_panels(client.gui)
         self._drafts = DraftsFolder(folder.folder)
         self._commands = FileCommands(editor, folder, self._drafts, self._files, self._ask)
+        self._poses = PoseCommands(editor, PoseLibrary(folder.folder), self._keyframe, self._ask)
+        self._live = LiveCommands(
+            self._live_run, editor, self._live_panel, self._view.live_ghost, self._channel, self._ask
+        )
         self._exporter = Exporter(client, self._results.set_busy)
         self._forecaster = Forecaster(self._on_forecast)
         self._events = self._event_table()
@@ -86,7 +98,8 @@ class Session:
         self._tabs.exit(self._tab, self._leave, self.leave())
 
     def leave(self) -> Work:
-        """End the session and return its work."""
+        """End the session and return its work. A robot that it drives is stopped: nobody watches it any more."""
+        self._live_run.close()
         self._closed.set()
         self._forecaster.close()
         if threading.current_thread() is not self._thread:
@@ -101,13 +114,15 @@ class Session:
     def _add_panels(self, gui: viser.GuiApi) -> None:
         tabs = gui.add_tab_group()
         with tabs.add_tab("Keyframe", viser.Icon.DIAMOND):
-            self._keyframe = KeyframePanel(gui, self._on_edit)
+            self._keyframe = KeyframePanel(gui, self._on_edit, lambda name: self._on_event("save_pose", name))
         with tabs.add_tab("Result", viser.Icon.CHART_LINE):
             self._results = ResultPanel(gui, lambda kind: self.post(lambda: self._export(kind)))
         with tabs.add_tab("Stage", viser.Icon.ADJUSTMENTS):
             self._stage = StagePanel(gui, controllers.choices(), self._on_event)
         with tabs.add_tab("Files", viser.Icon.FOLDER):
             self._files = FilesPanel(gui, self._on_event)
+        with tabs.add_tab("Live", viser.Icon.ROBOT):
+            self._live_panel = LivePanel(gui, self._on_event, self._live_run.emergency)
 
     # The thread.
 
@@ -132,17 +147,23 @@ class Session:
             self._forecaster.ask(question)
         if self._is_due("folder", FOLDER_EVERY):
             self._commands.refresh(self._tabs.open_tabs)
+            self._poses.refresh()
             self._changed_on_disk = self._commands.changed_on_disk()
         self._store()
+        self._live.frame()
         self._view.show(self.editor, self._keyframe, changed_on_disk=self._changed_on_disk)
 
     def _store(self) -> None:
-        """Give the browser a copy of the document, and the disk one of unsaved work."""
-        settings = self._settings()
-        shown = (self.editor.document.now, self.editor.document.unsaved, settings)
-        if shown != self._stored and self._is_due("draft", DRAFT_EVERY):
-            self._stored = shown
-            self._channel.show("draft", {"tab": self._tab, "draft": storage.dump(self.editor.document, settings)})
+        """Give the browser a copy of the document, and the disk one of unsaved work.
+
+        A new step of the history goes out before the page shows it, so that what is seen is never lost. What changes
+        within a step, such as during a drag, is stored with the message that shows it.
+        """
+        document, settings = self.editor.document, self._settings()
+        step = (document, document.revision)
+        if step != self._stored[:2] or (settings != self._stored[2] and self._is_due("settings", SETTINGS_EVERY)):
+            self._stored = (*step, settings)
+            self._channel.show("draft", {"draft": storage.dump(document, settings)})
         if self._is_due("autosave", AUTOSAVE_EVERY):
             self._autosave()
 
@@ -201,8 +222,9 @@ class Session:
         """The page says which tab it is in, and what its browser kept of an earlier session."""
         self._tab = str(greeting.get("tab", ""))[:64]
         work = self._tabs.enter(self._tab, self._leave)
-        if work is None and greeting.get("draft"):
-            work = self._from_browser(str(greeting["draft"]))
+        if work is None:
+            work = self._from_browser(str(greeting.get("draft", "")), str(greeting.get("latest", "")))
+        self._set_light(bool(greeting.get("light")))  # as the browser prefers it, until somebody chooses
         if work is not None:
             self.editor.restore(self._refreshed(work.document), time.perf_counter())
             self._apply_settings(work.settings)
@@ -211,9 +233,9 @@ class Session:
         self._greeted = True
 
     @staticmethod
-    def _from_browser(text: str) -> Work | None:
+    def _from_browser(draft: str, latest: str) -> Work | None:
         try:
-            return Work(*storage.load(text))
+            return Work(*storage.load_latest(draft, latest))
         except storage.StorageError:
             return None
 
@@ -240,6 +262,7 @@ class Session:
             "range": editor.range,
             "head": 0.0 if editor.playing else round(editor.head, 2),
             "follow": self._view.scene.following,
+            "light": self._light,
             "visible": dict(self._view.visible),
         }
 
@@ -253,6 +276,7 @@ class Session:
             lambda: setattr(self.editor, "loop", bool(settings["loop"])),
             lambda: self._set_range(settings["range"]),
             lambda: self._follow(bool(settings["follow"])),
+            lambda: self._set_light(bool(settings["light"])),
             *(lambda part=part: self._set_visible(part, bool(visible[part])) for part in PARTS),
             lambda: self.editor.seek(float(settings["head"])),
         ]
@@ -265,6 +289,10 @@ class Session:
     # What the page asks for.
 
     def _on_event(self, name: str, value: Any) -> None:
+        urgent = self._urgent.get(name)  # straight to the deployment, whatever this session's thread is doing
+        if urgent is not None:
+            urgent()
+            return
         action = self._events.get(name)
         if action is not None:
             self.post(lambda: action(value))
@@ -293,6 +321,7 @@ class Session:
         self._channel.show("question", {})
         if choice is not None and button in choice.buttons:
             choice.buttons[button]()
+            self._done_at.pop("folder", None)  # what it did to a file is to be seen at once
 
     def _edit(self, edit: Edit, gesture: str, *, held: bool = False) -> None:
         key = self.editor.selected
@@ -321,6 +350,7 @@ class Session:
     def _event_table(self) -> dict[str, Callable[[Any], None]]:
         editor, clock = self.editor, time.perf_counter
         return {
+            **self._live.events(),
             "hello": self._hello,
             "answer": lambda button: self._answer(str(button)),
             "toggle": lambda _: editor.toggle(clock()),
@@ -356,6 +386,7 @@ class Session:
             "friction": lambda friction: editor.set_friction(float(friction)),
             "follow": self._follow,
             "look": lambda view: self._view.scene.look_from(str(view)),
+            "light": lambda on: self._set_light(bool(on)),
             "shadows": lambda on: self._view.scene.set_shadows(bool(on)),
             "software": lambda _: self._draw_less(),
             **{part: lambda on, part=part: self._view.set_visible(part, bool(on)) for part in PARTS},
@@ -376,6 +407,9 @@ class Session:
             "restore": lambda tab: then_look(lambda: commands.restore(str(tab), clock())),
             "upload": lambda file: then_look(lambda: commands.upload(file.name, file.content, clock())),
             "new": lambda _: then_look(lambda: commands.new(clock())),
+            "pose": lambda name: self._poses.use(str(name), clock()),
+            "save_pose": lambda name: then_look(lambda: self._poses.save(str(name))),
+            "delete_pose": lambda name: self._poses.delete(str(name)),
             "download": lambda kind: self._client.send_file_download(
                 *commands.download(str(kind)), save_immediately=True
             ),
@@ -415,6 +449,13 @@ class Session:
         self._view.scene.set_following(not self._view.scene.following if on is None else bool(on))
         self._stage.show_view(follow=self._view.scene.following)
 
+    def _set_light(self, on: bool) -> None:
+        if on != self._light:
+            self._light = on
+            set_colours(self._client.gui, light=on)
+            self._view.scene.set_theme(palette.LIGHT if on else palette.DARK)
+        self._stage.show_view(light=on)
+
     def _draw_less(self) -> None:
         """For a browser without a graphics card."""
         self._view.scene.set_shadows(False)
@@ -423,6 +464,11 @@ class Session:
     def _export(self, kind: str) -> None:
         if self.editor.recording is not None:
             self._exporter.start(kind, self.editor.recording)
+
+
+def set_colours(gui: viser.GuiApi, *, light: bool) -> None:
+    """Of viser's panels, for one browser or for all."""
+    gui.configure_theme(dark_mode=not light, show_logo=False, show_share_button=False, brand_color=palette.BRAND)
 
 
 def _keys(keys: Any) -> list[int]:

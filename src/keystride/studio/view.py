@@ -9,12 +9,15 @@ import viser
 
 from keystride.evaluation.episodes import NEVER
 from keystride.keyframes.goals import CONTROL_DT
+from keystride.studio.document import storage
 from keystride.studio.document.keyframe_poses import ghost_warnings, ghosts
 from keystride.studio.editor import Editor
 from keystride.studio.page.ghost_scene import Actions, GhostScene
+from keystride.studio.page.live_ghost import LiveGhost
 from keystride.studio.page.meshes import Figure
 from keystride.studio.page.page_channel import PageChannel
 from keystride.studio.page.scene import Scene
+from keystride.studio.page.stage_shapes import StageShapes
 from keystride.studio.page.timeline_data import captions, marks, misses
 from keystride.studio.panels.keyframe import KeyframePanel
 
@@ -29,6 +32,8 @@ class View:
         figure = Figure()
         self.scene = Scene(client, figure)
         self._ghosts = GhostScene(client, figure, self.scene, actions)
+        self._stage_shapes = StageShapes(client)
+        self.live_ghost = LiveGhost(client, figure)
         self._channel = channel
         self.visible = dict.fromkeys(PARTS, True)
         self._seen: dict[str, Any] = {}
@@ -65,9 +70,10 @@ class View:
 
     def _show_script(self, editor: Editor, states: dict[int, str], panel: KeyframePanel, changed_on_disk: bool) -> None:
         draft, key, found = editor.draft, editor.selected, ghosts(editor.draft)
-        doubts, forecast = ghost_warnings(draft), editor.forecast
+        doubts, forecast = ghost_warnings(draft, editor.path_on_stage()), editor.forecast
         for doubtful, messages in editor.outside_training().items():
             doubts.setdefault(doubtful, []).extend(messages)
+        self._stage_shapes.show(draft.stage)
         self.scene.show_expected(forecast.path)
         self.scene.show_path(ghost.position for ghost in found.values() if ghost.placed)
         self._ghosts.show(found, captions(draft, states, forecast.odds, doubts), key)
@@ -75,6 +81,7 @@ class View:
         self._channel.show(
             "script",
             {
+                "latest": storage.dump(editor.document, steps=0),
                 "name": editor.name,
                 "unsaved": editor.document.unsaved,
                 "changedOnDisk": changed_on_disk,

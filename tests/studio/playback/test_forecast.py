@@ -81,7 +81,7 @@ def test_answers_come_in_rounds_and_end_with_all_of_them():
     try:
         asked = question()
         rounds.ask(asked)
-        found = [answers.get(timeout=600.0) for _ in range(ROUNDS + 1)]  # one more with the tips
+        found = [answers.get(timeout=120.0) for _ in range(ROUNDS + 1)]  # one more with the tips
     finally:
         rounds.close()
     assert [chances.rollouts for _, chances in found] == [ROUND, *(ROUND * (i + 1) for i in range(ROUNDS))]
@@ -95,9 +95,9 @@ def test_another_process_answers_the_latest_question():
         questions = [question() for _ in range(20)]
         for asked in questions:
             forecaster.ask(asked)
-        last, chances = answers.get(timeout=600.0)
+        last, chances = answers.get(timeout=120.0)
         while last is not questions[-1]:
-            last, chances = answers.get(timeout=600.0)
+            last, chances = answers.get(timeout=120.0)
     finally:
         forecaster.close()
     assert chances.shares == [1.0, 0.0]

@@ -13,7 +13,7 @@ from typing import Any
 
 import viser
 
-SCRIPTS = ("channel.js", "dock.js", "music.js", "timeline.js", "keys.js")
+SCRIPTS = ("channel.js", "dock.js", "music.js", "timeline.js", "live.js", "keys.js")
 PREFIX = "keystride:"
 
 Received = Callable[[str, Any], None]
@@ -27,7 +27,7 @@ class PageChannel:
         panel = client.gui.add_panel()
         with panel.add_tab("channel"):
             self._field = client.gui.add_text("channel", PREFIX)
-            self._elements = {name: client.gui.add_html("") for name in ("script", "now", "draft", "question")}
+            self._elements = {name: client.gui.add_html("") for name in ("script", "now", "draft", "question", "live")}
             client.gui.add_html(_page())
         self._field.on_update(self._on_update)
 

@@ -61,10 +61,8 @@ class FilesPanel:
 
     def tell(self, lines: Sequence[str], *, bad: bool) -> None:
         """Messages that stay until the next ones."""
-        colour = "#ff9a9a" if bad else "#8fd6b2"
         text = "<br>".join(escape(line) for line in lines)
-        style = f"color:{colour};font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere;margin:4px 10px"
-        self._message.content = f'<div class="ks-message" style="{style}">{text}</div>'
+        self._message.content = f'<div class="ks-message{" bad" if bad else ""}">{text}</div>'
 
     async def _on_open(self, event: viser.GuiEvent) -> None:
         if event.client is not None and self._names.value != NEW:

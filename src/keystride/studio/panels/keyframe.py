@@ -27,8 +27,8 @@ Asked = Callable[[Edit, str], None]  # the edit, and the gesture that it belongs
 
 
 class KeyframePanel:
-    def __init__(self, gui: viser.GuiApi, asked: Asked) -> None:
-        self._gui, self._asked = gui, asked
+    def __init__(self, gui: viser.GuiApi, asked: Asked, save_pose: Callable[[str], None]) -> None:
+        self._gui, self._asked, self._save_pose = gui, asked, save_pose
         self._touched: dict[int, float] = {}
         self._head = gui.add_html("")
         with gui.add_folder("Keyframe") as self._folder:
@@ -73,6 +73,9 @@ class KeyframePanel:
         with self._gui.add_folder("Posture") as self._posture_folder:
             self._has_posture = self._gui.add_checkbox("ask for posture", False)
             self._named = self._gui.add_dropdown("posture", (CUSTOM, *POSTURES), initial_value=CUSTOM)
+            self._poses = self._gui.add_html("")  # pictures; the page says which one was clicked
+            self._pose_name = self._gui.add_text("pose name", "", hint="to save the pose under, for other keyframes")
+            keep = self._gui.add_button("Save this pose", color=palette.BUTTON, icon=viser.Icon.BOOKMARK)
             mirrored = self._gui.add_button(
                 "Mirror left and right", color=palette.BUTTON, icon=viser.Icon.FLIP_HORIZONTAL
             )
@@ -85,6 +88,11 @@ class KeyframePanel:
         self._bind(self._named, "", _postured)
         self._press(mirrored, posing.mirror_posture)
 
+        async def kept(_: viser.GuiEvent) -> None:
+            self._save_pose(self._pose_name.value)
+
+        keep.on_click(kept)
+
     def _add_joint(self, joint: int) -> viser.GuiSliderHandle[float]:
         low, high = (float(np.degrees(limit[joint])) for limit in (GO2.lower, GO2.upper))
         name = GO2.joint_names[joint].removesuffix("_joint").replace("_", " ")
@@ -92,6 +100,10 @@ class KeyframePanel:
         slider = self._gui.add_slider(f"{name} (°)", round(low, 1), round(high, 1), 0.1, round(stance, 1))
         self._bind(slider, f"joint {joint}", lambda angle: self._bent(joint, angle))
         return slider
+
+    def show_poses(self, html: str) -> None:
+        """Buttons with pictures, of `pose_pictures`."""
+        self._poses.content = html
 
     def show(self, draft: Draft, key: int | None, ghost: Ghost | None, head: str) -> None:
         """The values of the selected keyframe, or that there is none."""

@@ -42,8 +42,10 @@ class StagePanel:
             self._follow = self._gui.add_checkbox("camera follows", True, hint="F")
             self._parts = {name: self._gui.add_checkbox(name, True) for name in ("keyframes", "path", "trace")}
             self._shadows = self._gui.add_checkbox("shadows", True)
+            self._light = self._gui.add_checkbox("light colours", False)
         self._tell(self._follow, "follow")
         self._tell(self._shadows, "shadows")
+        self._tell(self._light, "light")
         for name, box in self._parts.items():
             self._tell(box, name)
 
@@ -58,11 +60,13 @@ class StagePanel:
         self._policy.value = name
         self._about.content = f'<p style="font-size:12px;opacity:.7;margin:4px 10px 6px">{escape(about)}</p>'
 
-    def show_view(self, *, follow: bool | None = None, shadows: bool | None = None) -> None:
+    def show_view(self, *, follow: bool | None = None, shadows: bool | None = None, light: bool | None = None) -> None:
         if follow is not None:
             self._follow.value = follow
         if shadows is not None:
             self._shadows.value = shadows
+        if light is not None:
+            self._light.value = light
 
     def show_friction(self, friction: float) -> None:
         self._friction.value = friction

@@ -92,30 +92,40 @@ window.addEventListener("keyup", (event) => { // a button that was clicked would
   if (event.key === " " && !byTab && !event.target.matches?.(TEXT) && !document.querySelector("dialog[open]")) event.preventDefault();
 }, true);
 
-// What this tab works on is kept in the browser: a reload, a restart of the server or a crash loses nothing.
-const STORE = "keystride-draft:", KEEP_DAYS = 14;
+// The library of poses is drawn into viser's panel.
+document.addEventListener("click", (event) => {
+  const element = event.target.closest?.("[data-pose], [data-forget]");
+  if (element?.dataset.pose) channel.send("pose", element.dataset.pose);
+  else if (element) channel.send("delete_pose", element.dataset.forget);
+});
+
+// What this tab works on is kept in the browser: a reload, a restart of the server or a crash loses nothing. The draft with
+// its history comes with every step of the history, before the page shows it; its latest state with what the page shows.
+const STORE = "keystride-draft:", LATEST = "keystride-latest:", KEEP_DAYS = 14;
 const tabs = new BroadcastChannel("keystride-tabs");
 let tab = sessionStorage.keystride ||= newTab();
 function newTab() { return `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 10)}`; }
 tabs.onmessage = ({ data }) => { // a duplicated tab has the name of the one it was copied from
-  if (data.ask === tab && data.from !== me) tabs.postMessage({ taken: tab, not: me });
+  if (data.ask === tab && data.from !== me && !leaving) tabs.postMessage({ taken: tab, not: me });
   if (data.taken === tab && data.not !== me && !greeted) { tab = sessionStorage.keystride = newTab(); }
 };
 const me = Math.random();
-let greeted = false;
+let greeted = false, leaving = false;
+window.addEventListener("pagehide", () => { leaving = true; }); // a page that is being left does not answer the next one
+window.addEventListener("pageshow", () => { leaving = false; });
 tabs.postMessage({ ask: tab, from: me });
 function forgetOldDrafts() {
-  for (const key of Object.keys(localStorage).filter((key) => key.startsWith(STORE))) {
+  for (const key of Object.keys(localStorage).filter((key) => key.startsWith(STORE) || key.startsWith(LATEST))) {
     const time = Number(localStorage[key].split("|", 1)[0]);
     if (!(Date.now() - time < KEEP_DAYS * 864e5)) localStorage.removeItem(key);
   }
 }
-function keepDraft({ draft }) {
-  try { localStorage[STORE + tab] = `${Date.now()}|${draft}`; } catch { localStorage.removeItem(STORE + tab); }
+function keep(place, text) {
+  try { localStorage[place + tab] = `${Date.now()}|${text}`; } catch { localStorage.removeItem(place + tab); }
 }
-function keptDraft() {
-  const kept = localStorage[STORE + tab];
-  return kept ? kept.slice(kept.indexOf("|") + 1) : null;
+function kept(place) {
+  const text = localStorage[place + tab] ?? "";
+  return text.slice(text.indexOf("|") + 1);
 }
 window.addEventListener("beforeunload", (event) => {
   if (script.unsaved || channel.waiting) event.preventDefault();
@@ -131,11 +141,11 @@ let session = null;
 function greet() { // a new session: after loading, or when the connection was lost and came back
   setTimeout(() => {
     greeted = true;
-    channel.hello({ tab, draft: keptDraft(), software });
+    channel.hello({ tab, draft: kept(STORE), latest: kept(LATEST), software, light: matchMedia("(prefers-color-scheme: light)").matches });
   }, greeted ? 0 : 100); // time for another tab to say that the name is taken
 }
-channel.listen("ks-script", (news) => { script = news; showDocument(news); draw(); });
-channel.listen("ks-draft", keepDraft);
+channel.listen("ks-draft", ({ draft }) => keep(STORE, draft));
+channel.listen("ks-script", (news) => { keep(LATEST, news.latest); script = news; showDocument(news); draw(); });
 channel.listen("ks-question", showQuestion);
 channel.listen("ks-now", (news) => {
   if (news.session !== session) { session = news.session; greet(); }
