@@ -22,7 +22,7 @@ def take(script: Path, policy: str, folder: Path) -> None:
     studio = Studio(opening(script, policy), "127.0.0.1", 0)
     try:
         with launched(browser) as driver:
-            page = driver.new_page(viewport=SIZE)
+            page = driver.new_page(viewport=SIZE, color_scheme="dark")
             page.set_default_timeout(PATIENCE)
             page.goto(studio.url)
             _edit(page, folder / "studio-edit.png")
