@@ -167,6 +167,7 @@ def read_arrays(path: Path, limit: int = ARRAY_BYTES) -> dict[str, np.ndarray]:
 
 
 def _array(name: str, data: bytes) -> np.ndarray:
+    shown = one_line(repr(name), 60)
     stream = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)
@@ -175,12 +176,12 @@ def _array(name: str, data: bytes) -> np.ndarray:
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = header(stream)
     except Exception as error:  # the header is a Python literal: it can be wrong in every way that Python knows
-        raise FileError(f"array {name!r}: damaged header: {one_line(error)}") from error
+        raise FileError(f"array {shown}: damaged header: {one_line(error)}") from error
     if dtype.hasobject or (dtype.itemsize == 0 and prod(shape) > MIB):
-        raise FileError(f"array {name!r}: type {dtype} is not allowed; allowed: numbers and text, no pickles")
+        raise FileError(f"array {shown}: type {dtype} is not allowed; allowed: numbers and text, no pickles")
     there = len(data) - stream.tell()
     if any(length < 0 for length in shape) or prod(shape) * dtype.itemsize != there:
-        raise FileError(f"array {name!r}: {shape} of {dtype} announced, {there} bytes found")
+        raise FileError(f"array {shown}: {shape} of {dtype} announced, {there} bytes found")
     stream.seek(0)
     return np.lib.format.read_array(stream, allow_pickle=False)
 
