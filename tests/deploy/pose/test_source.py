@@ -19,7 +19,7 @@ def send(source: UdpPoses, *messages: bytes) -> None:
 
 
 def wait_for(condition) -> bool:
-    until = time.monotonic() + 5.0
+    until = time.monotonic() + 120.0
     while not condition() and time.monotonic() < until:
         time.sleep(0.005)
     return condition()
@@ -35,14 +35,14 @@ def source():
 def test_a_pose_over_udp(source):
     pose = Pose(np.array([1.0, -2.0, 0.3]), geometry.from_yaw(np.asarray(0.5)))
     send(source, pose_message(pose))
-    assert source.poses.wait(5.0)
+    assert source.poses.wait(120.0)
     assert np.allclose(source.poses.value.position, pose.position)
     assert np.allclose(source.poses.value.orientation, pose.orientation)
 
 
 def test_members_that_are_not_known_do_not_matter(source):
     send(source, json.dumps({"position": [1, 2, 3], "orientation": [1, 0, 0, 0], "name": "go2", "time": 5}).encode())
-    assert source.poses.wait(5.0)
+    assert source.poses.wait(120.0)
 
 
 GARBAGE = [
@@ -68,7 +68,7 @@ def test_garbage_is_counted_and_the_stream_goes_on(source):
     assert wait_for(lambda: source.rejected == len(GARBAGE))
     assert source.poses.count == 0
     send(source, pose_message(Pose(np.zeros(3), LEVEL)))
-    assert source.poses.wait(5.0)
+    assert source.poses.wait(120.0)
 
 
 def base(mounting: Mounting, position, orientation) -> Pose:
@@ -150,7 +150,7 @@ def test_a_time_that_is_none_is_not_a_pose(stamp, sequence):
 
 def test_time_and_number_go_over_udp(source):
     send(source, pose_message(Pose(np.zeros(3), LEVEL, time=12.5, sequence=42)))
-    assert source.poses.wait(5.0)
+    assert source.poses.wait(120.0)
     assert (source.poses.value.time, source.poses.value.sequence) == (12.5, 42)
 
 
