@@ -53,11 +53,14 @@ def test_export_says_what_is_wrong(bundle: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_benchmark_of_a_policy(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["benchmark", "policy", "--policy", str(bundle), "--steps", "20"]
+    arguments = ["benchmark", "policy", "--policy", str(bundle), "--steps", "20", "--robots", "3"]
     assert main([*arguments, "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert 0 < figures["p50_ms"] <= figures["p99_ms"] <= figures["worst_ms"]
     assert figures["p99_share"] == pytest.approx(figures["p99_ms"] / 20, abs=1e-4)
     assert (figures["steps"], figures["threads"], figures["keyframes"]) == (20, 1, 5)
+    single, batch = figures["inbetween"]
+    assert (single["robots"], batch["robots"]) == (1, 3)
+    assert 0 < single["mean_ms"] <= single["worst_ms"]
     assert main(arguments) == 0
     assert "of the 20 ms budget" in capsys.readouterr().out

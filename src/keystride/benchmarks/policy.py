@@ -1,4 +1,4 @@
-"""`keystride benchmark policy`: how long a control step of a policy takes."""
+"""`keystride benchmark policy`: how long a control step of a policy takes, and what filling in gaps adds to it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,44 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keystride.policy import DEFAULT_POLICY
+
 if TYPE_CHECKING:
+    import numpy as np
+
     from keystride.keyframes.goals import Goals
     from keystride.physics.simulator import State
     from keystride.policy.runtime import Policy
+    from keystride.robot.description import Robot
 
 WARM_UP = 100
-BUSY = 1.5  # load average above which the clock measures others too
+BUSY = 1.5  # load average above which wall-clock times include other processes
+PLANNER_STEPS = 1500  # 30 s: two gaps, the hold after the last keyframe, and its renewals
 
 
 @dataclass(frozen=True)
 class BenchmarkPolicy:
-    """Time whole control steps of a policy, state in and joint targets out, for one robot on one thread."""
+    """Time control steps of a policy on one thread: the network for one robot, and the planner of in-betweens."""
 
-    policy: str = "go2-position"
-    """A shipped policy's name, a bundle, an ONNX file or a run."""
+    policy: str = DEFAULT_POLICY
+    """Name of a shipped policy, a bundle folder, an ONNX file or a training run."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     steps: int = 5000
-    """Control steps to time."""
+    """Number of control steps to time."""
+    robots: int = 4096
+    """Size of the batch for which the planner is timed, besides a single robot."""
     json: bool = False
-    """Print JSON instead of a sentence."""
+    """Print JSON instead of sentences."""
 
     def run(self) -> int:
         from keystride.policy.loading import open_policy
+        from keystride.robot.catalogue import load_robot
 
-        figures = measure_policy(open_policy(self.policy), self.steps)
+        robot = load_robot(self.robot)
+        policy = open_policy(self.policy, robot=robot)
+        figures = measure_policy(policy, robot, self.steps)
+        figures["inbetween"] = [measure_planner(policy, robot, robots) for robots in dict.fromkeys((1, self.robots))]
         if self.json:
             import json
 
@@ -40,13 +54,13 @@ class BenchmarkPolicy:
         return 0
 
 
-def measure_policy(policy: Policy, steps: int) -> dict[str, Any]:
-    """Percentiles over steps with as many keyframes as the policy holds."""
+def measure_policy(policy: Policy, robot: Robot, steps: int) -> dict[str, Any]:
+    """Return percentiles over steps with as many keyframes as the policy holds."""
     import numpy as np
 
-    state, goals = _state(), _goals(policy)
+    state, goals = _standing(robot, 1), _goals(policy)
     action = policy.resting_action(state.joint_angles)
-    seconds = np.empty((WARM_UP + steps, 2))  # on the wall's clock, and on the thread's own
+    seconds = np.empty((WARM_UP + steps, 2))  # wall clock, and processor time of this thread
     for i in range(len(seconds)):
         start = time.perf_counter(), time.thread_time()
         _, action = policy.step(state, goals, np.array([i % 25]), action)
@@ -68,15 +82,40 @@ def measure_policy(policy: Policy, steps: int) -> dict[str, Any]:
     }
 
 
-def _state() -> State:
-    """One robot that stands."""
+def measure_planner(policy: Policy, robot: Robot, robots: int) -> dict[str, Any]:
+    """Return what the planner of in-betweens costs: planning two long gaps, showing the waypoints, holding at the end."""
+    import numpy as np
+
+    from keystride.keyframes.resolve import script_goals
+    from keystride.keyframes.script import Keyframe, Script
+    from keystride.policy.guide import Guide
+
+    script = Script(keyframes=(Keyframe(time=5.0, position=(0.0, 0.0)), Keyframe(time=15.0, yaw=90.0)))
+    state, goals = _standing(robot, robots), script_goals(script, np.zeros((robots, 2)), robot=robot)
+    guide = Guide(policy, robot)
+    seconds = np.array([_planner_seconds(guide, state, goals, np.full(robots, i)) for i in range(PLANNER_STEPS)])
+    return {
+        "robots": robots,
+        "mean_ms": round(1000 * float(seconds.mean()), 4),
+        "worst_ms": round(1000 * float(seconds.max()), 4),
+        "mean_us_per_robot": round(1e6 * float(seconds.mean()) / robots, 3),
+    }
+
+
+def _planner_seconds(guide: Any, state: State, goals: Goals, now: np.ndarray) -> float:
+    """Processor time, so that other processes do not count."""
+    start = time.thread_time()
+    guide.seen(state, goals, now)
+    return time.thread_time() - start
+
+
+def _standing(robot: Robot, robots: int) -> State:
     import numpy as np
 
     from keystride.physics.simulator import State, standing_start
-    from keystride.robot.go2 import GO2
     from keystride.robot.kinematics import feet_from_joints, standing_height
 
-    start = standing_start(1, float(standing_height(GO2, GO2.stance)), GO2.stance)
+    start = standing_start(robots, float(standing_height(robot, robot.stance)), robot.stance)
     return State(
         start.position,
         start.orientation,
@@ -84,15 +123,15 @@ def _state() -> State:
         start.angular_velocity,
         start.joint_angles,
         start.joint_velocities,
-        feet=feet_from_joints(GO2, start.joint_angles),
-        contact=np.zeros((1, 4)),
-        torque=np.zeros((1, 12)),
-        diverged=np.zeros(1, dtype=bool),
+        feet=feet_from_joints(robot, start.joint_angles),
+        contact=np.zeros((robots, 4)),
+        torque=np.zeros((robots, 12)),
+        diverged=np.zeros(robots, dtype=bool),
     )
 
 
 def _goals(policy: Policy) -> Goals:
-    """A straight walk, a second from keyframe to keyframe, with all that the policy knows."""
+    """A straight walk with a keyframe every second, with all components that the policy knows."""
     import numpy as np
 
     from keystride.keyframes.goals import COMPONENTS, empty_goals
@@ -110,6 +149,11 @@ def _print(name: str, figures: dict[str, Any]) -> None:
     print(f"{name}: {figures['steps']} control steps with {figures['keyframes']} keyframes on one thread")
     print(f"p50 {figures['p50_ms']:.3f} ms, p99 {figures['p99_ms']:.3f} ms, worst {figures['worst_ms']:.3f} ms")
     print(f"p99 is {100 * figures['p99_share']:.2f}% of the {figures['budget_ms']:g} ms budget")
-    print(f"of processor time: p50 {figures['p50_cpu_ms']:.3f} ms, p99 {figures['p99_cpu_ms']:.3f} ms")
+    print(f"processor time: p50 {figures['p50_cpu_ms']:.3f} ms, p99 {figures['p99_cpu_ms']:.3f} ms")
+    for row in figures["inbetween"]:
+        print(
+            f"in-betweens for {row['robots']} robot{'s' * (row['robots'] > 1)}: {row['mean_ms']:.3f} ms a control step on average "
+            f"({row['mean_us_per_robot']:.2f} us each), {row['worst_ms']:.2f} ms when it plans"
+        )
     if figures["load_average"] > BUSY:
-        print(f"other work ran on this machine (load average {figures['load_average']}): expect less when it is idle")
+        print(f"other processes are running (load average {figures['load_average']}): expect less on an idle machine")

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT, NEVER, VISIBLE_STEPS_AFTER, Goals, used
+from keystride.keyframes.inbetween.events import Present
 from keystride.keyframes.inbetween.legs import PACE, Pace
-from keystride.keyframes.inbetween.planner import Present, WaypointPlan, hold, plan
+from keystride.keyframes.inbetween.planner import WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, exceeds
 from keystride.keyframes.postures import stand
 from keystride.policy.runtime import Policy, RobotState

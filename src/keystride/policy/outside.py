@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
-from keystride.keyframes.inbetween.planner import Present, WaypointPlan, plan
+from keystride.keyframes.inbetween.events import Present
+from keystride.keyframes.inbetween.planner import WaypointPlan, plan
 from keystride.keyframes.inbetween.ranges import departures
 from keystride.keyframes.postures import stand
 from keystride.keyframes.resolve import script_goals

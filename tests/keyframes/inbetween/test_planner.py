@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT, Goals, used
+from keystride.keyframes.inbetween.events import Present
 from keystride.keyframes.inbetween.legs import Pace
-from keystride.keyframes.inbetween.planner import Present, WaypointPlan, hold, plan
+from keystride.keyframes.inbetween.planner import WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, departures
 from keystride.keyframes.postures import POSTURES, stand
 from keystride.keyframes.resolve import place, script_goals

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
+from keystride.keyframes.inbetween.ranges import Mask
 from keystride.robot.description import Floats
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Legs:
     turn: Floats  # to the end, for legs on which the robot does not face along the path
     turn_in: Floats  # from the path's direction at its beginning back to yaw
     turn_out: Floats  # from the path's direction at its end to the yaw there
-    along: Bools  # whether the robot faces along the path
+    along: Mask  # whether the robot faces along the path
     wait: Floats  # s before anything moves
     first: Floats  # s of turning before walking
     walk: Floats  # s
@@ -85,7 +84,7 @@ class Legs:
         return 1.875 * np.max([angle / np.maximum(seconds, 1e-9) for angle, seconds in spans], axis=0)
 
 
-def sample(legs: Legs, time: Floats) -> tuple[Floats, Floats, Bools, Bools]:
+def sample(legs: Legs, time: Floats) -> tuple[Floats, Floats, Mask, Mask]:
     """Position (W, 2), yaw (W,), whether the robot has set off, whether it walks; legs and time are (W,)."""
     set_off = legs.wait + legs.first
     walked = np.clip(time - set_off, 0.0, legs.walk)

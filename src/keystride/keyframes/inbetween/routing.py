@@ -1,0 +1,178 @@
+"""How the robot gets from each event to the next: when it waits, turns and walks, and how fast.
+
+E is robots, N events, so there are N - 1 legs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from keystride import geometry
+from keystride.keyframes.goals import CONTROL_DT
+from keystride.keyframes.inbetween.events import Events, Present
+from keystride.keyframes.inbetween.legs import Legs, Pace
+from keystride.keyframes.inbetween.ranges import Mask, TrainedRanges, exceeds
+from keystride.robot.description import Floats
+
+
+@dataclass(frozen=True)
+class _Chords:
+    """The straight lines from each event to the next, and the time there is for them; (E, N - 1) each."""
+
+    begin: Floats  # (E, N - 1, 2)
+    end: Floats
+    length: Floats  # m
+    direction: Floats  # rad
+    moves: Mask  # whether the two events are different places
+    seconds: Floats  # from one event to the next
+    walk: Floats  # s that walking there takes at leisure
+
+
+@dataclass(frozen=True)
+class _Passing:
+    """How the robot passes each event; (E, N) each."""
+
+    through: Mask  # whether it walks on without stopping
+    direction: Floats  # rad, halfway between those of the legs before and after
+    speed: Floats  # m/s; 0 where it stops
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """How the robot turns on each leg; (E, N - 1) each. See `Legs`."""
+
+    yaw: Floats
+    turn: Floats
+    turn_in: Floats
+    turn_out: Floats
+    along: Mask
+    first: Floats  # s at leisure
+    last: Floats
+
+
+def plan_legs(events: Events, present: Present, ranges: TrainedRanges, pace: Pace) -> tuple[Legs, Floats]:
+    """Return the legs (E, N - 1), and the yaw at each event (E, N)."""
+    chords = _chords(events, pace)
+    passing = _passing(chords, events, ranges, pace)
+    facing = _headings(events, chords, passing)
+    depart = np.where(passing.through[:, :-1], passing.direction[:, :-1], chords.direction)
+    arrive = np.where(passing.through[:, 1:], passing.direction[:, 1:], chords.direction)
+    speed_in = _entry_speeds(chords, passing, depart, present)
+    turns = _turns(events, chords, facing, depart, arrive, ranges, pace)
+    wait, first, walk, last = _times(chords, turns, speed_in, pace)
+    reach = np.where(chords.moves, chords.length, 0.0)[..., None]
+    legs = Legs(
+        begin=np.where(chords.moves[..., None], chords.begin, chords.end),
+        end=chords.end,
+        depart=reach * _unit(depart),
+        arrive=reach * _unit(arrive),
+        speed_in=speed_in,
+        speed_out=passing.speed[:, 1:],
+        yaw=turns.yaw,
+        turn=turns.turn,
+        turn_in=turns.turn_in,
+        turn_out=turns.turn_out,
+        along=turns.along,
+        wait=wait,
+        first=first,
+        walk=walk,
+        last=last,
+        ramp=np.minimum(pace.ramp, 0.5 * walk),
+    )
+    return legs, facing
+
+
+def _chords(events: Events, pace: Pace) -> _Chords:
+    begin, end = events.position[:, :-1], events.position[:, 1:]
+    chord = end - begin
+    length = np.linalg.norm(chord, axis=-1)
+    return _Chords(
+        begin,
+        end,
+        length,
+        direction=np.arctan2(chord[..., 1], chord[..., 0]),
+        moves=length > pace.still,
+        seconds=np.diff(events.step, axis=1) * CONTROL_DT,
+        walk=length / pace.speed + pace.ramp,
+    )
+
+
+def _passing(chords: _Chords, events: Events, ranges: TrainedRanges, pace: Pace) -> _Passing:
+    """The robot does not stop at a standing keyframe where it has no time to wait and need not turn far."""
+    busy = chords.moves & (chords.seconds < chords.walk + pace.least_wait)
+    corner = geometry.wrap(np.diff(chords.direction, axis=1))
+    middle = chords.direction[:, :-1] + 0.5 * corner
+    goes = busy[:, :-1] & busy[:, 1:] & ~exceeds(corner, ranges.direction_rad) & events.stands[:, 1:-1]
+    yaw = events.yaw[:, 1:-1]
+    goes &= np.isnan(yaw) | ~exceeds(geometry.wrap(middle - np.nan_to_num(yaw)), ranges.direction_rad)
+    through = np.pad(goes, ((0, 0), (1, 1)))
+    speed = _average_speed(chords)
+    slower = np.minimum(np.pad(speed, ((0, 0), (1, 0))), np.pad(speed, ((0, 0), (0, 1))))
+    return _Passing(through, np.pad(middle, ((0, 0), (1, 1))), np.where(through, slower, 0.0))
+
+
+def _average_speed(chords: _Chords) -> Floats:
+    return np.divide(chords.length, chords.seconds, out=np.zeros_like(chords.length), where=chords.seconds > 0)
+
+
+def _headings(events: Events, chords: _Chords, passing: _Passing) -> Floats:
+    """(E, N) the yaw that is asked for; else the direction in which the robot arrives; else as before."""
+    asked = ~np.isnan(events.yaw)
+    arrival = np.pad(chords.direction, ((0, 0), (1, 0)))
+    heading = np.where(asked, events.yaw, np.where(passing.through, passing.direction, arrival))
+    known = asked | np.pad(chords.moves, ((0, 0), (1, 0)))
+    source = np.maximum.accumulate(np.where(known, np.arange(heading.shape[1]), 0), axis=1)
+    return np.take_along_axis(heading, source, axis=1)
+
+
+def _entry_speeds(chords: _Chords, passing: _Passing, depart: Floats, present: Present) -> Floats:
+    """(E, N - 1) m/s at the beginning of each leg; the first begins at the robot's own speed."""
+    speed = passing.speed[:, :-1].copy()
+    ahead = (_unit(depart[:, 0]) * present.velocity).sum(axis=-1)
+    speed[:, 0] = np.clip(ahead, 0.0, _average_speed(chords)[:, 0]) * chords.moves[:, 0]
+    return speed
+
+
+def _turns(
+    events: Events,
+    chords: _Chords,
+    facing: Floats,
+    depart: Floats,
+    arrive: Floats,
+    ranges: TrainedRanges,
+    pace: Pace,
+) -> _Turns:
+    """The robot faces along its path, unless it can keep the yaw that is asked for or has no time to turn twice."""
+    yaw, turn = facing[:, :-1], geometry.wrap(facing[:, 1:] - facing[:, :-1])
+    turn_in, turn_out = geometry.wrap(yaw - depart), geometry.wrap(facing[:, 1:] - arrive)
+    asked = ~np.isnan(events.yaw[:, 1:])
+    keeps = asked & ~exceeds(turn, ranges.turn_rad) & (chords.length <= ranges.distance_m[1])
+    along = chords.moves & ~keeps & ranges.knows("yaw")
+    first = _on_the_spot(-turn_in, along, ranges, pace)
+    last = _on_the_spot(turn_out, along, ranges, pace)
+    hurried = (first + last + chords.walk) / pace.hurry > chords.seconds
+    along &= ~(hurried & (first + last > 0))
+    return _Turns(yaw, turn, turn_in, turn_out, along, first * along, last * along)
+
+
+def _on_the_spot(turn: Floats, along: Mask, ranges: TrainedRanges, pace: Pace) -> Floats:
+    """s of turning on the spot; none where the policy can walk in that direction without turning first."""
+    wide = along & exceeds(turn, ranges.direction_rad)
+    return np.where(wide, np.abs(turn) / pace.turn_rate + pace.turn_setup, 0.0)
+
+
+def _times(chords: _Chords, turns: _Turns, speed_in: Floats, pace: Pace) -> tuple[Floats, Floats, Floats, Floats]:
+    """(E, N - 1) s of waiting, turning, walking, and turning again; together, the time there is."""
+    only_turns = np.where(np.abs(turns.turn) > 1e-6, np.abs(turns.turn) / pace.turn_rate + pace.turn_setup, 0.0)
+    needed = turns.first + turns.last + np.where(chords.moves, chords.walk, 0.0)
+    needed = np.where(turns.along, needed, np.maximum(needed, only_turns))
+    spare = chords.seconds - needed
+    wait = np.where((spare > pace.least_wait) & (speed_in <= 0.0), spare, 0.0)
+    wait = np.where(chords.moves, wait, np.maximum(spare, 0.0))
+    shrink = np.minimum((chords.seconds - wait) / np.maximum(needed, 1e-9), 1.0)
+    first, last = turns.first * shrink, turns.last * shrink
+    return wait, first, np.maximum(chords.seconds - wait - first - last, 0.0), last
+
+
+def _unit(angle: Floats) -> Floats:
+    return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
