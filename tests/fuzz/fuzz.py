@@ -69,8 +69,8 @@ def damaged(content: bytes, seed: Seed, random: Random) -> bytes:
     if random.random() < 0.3:
         return mutate(content, "text", random)
     if random.random() < 0.1:
-        return gzip.compress(b" " * random.choice((1, 300_000_000)), compresslevel=1)
-    return gzip.compress(mutate(gzip.decompress(content), seed.kind, random), compresslevel=1)
+        return gzip.compress(b" " * random.choice((1, 300_000_000)), compresslevel=1, mtime=0)
+    return gzip.compress(mutate(gzip.decompress(content), seed.kind, random), compresslevel=1, mtime=0)
 
 
 def judge(path: Path, message: str) -> str:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -121,7 +122,7 @@ def read_run(path: Path) -> None:
     run = next(folder for folder in path.parents if folder.name == "run")
     config = config_of_run(run)
     steps_saved(run)
-    folder = Resumed(config)
+    folder = Resumed(replace(config, wandb=None))  # it need not be installed
     folder.view = None
     folder.begin(trainer(), resolved_stages(config)[0], Library(GO2, [swaying()]))
     assert isinstance(folder.best, float)

@@ -91,10 +91,12 @@ def write_seeds(folder: Path, names: tuple[str, ...] = tuple(SEEDS)) -> None:
     clip = swaying()
     writers = {
         "bvh": lambda place: (place / "walk.bvh").write_text(dog_bvh(FRAMES)),
-        "bvh_packed": lambda place: (place / "walk.bvh.gz").write_bytes(gzip.compress(dog_bvh(FRAMES).encode())),
+        "bvh_packed": lambda place: (place / "walk.bvh.gz").write_bytes(
+            gzip.compress(dog_bvh(FRAMES).encode(), mtime=0)
+        ),
         "lifelike": lambda place: (place / "walk.txt").write_text(lifelike_json(clip)),
         "lifelike_packed": lambda place: (place / "walk.txt.gz").write_bytes(
-            gzip.compress(lifelike_json(clip).encode())
+            gzip.compress(lifelike_json(clip).encode(), mtime=0)
         ),
         "amp": lambda place: (place / "walk.json").write_text(amp_json(clip)),
         "csv": lambda place: (place / "walk.csv").write_text(csv_text(clip)),
