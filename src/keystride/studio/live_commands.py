@@ -31,7 +31,6 @@ class LiveCommands:
             "live": lambda step: self.begin(str(step)),
             "live_start": lambda _: self._live.press_start(),
             "live_down": lambda _: self._live.lie_down(),
-            "page_alive": lambda _: self._live.page_seen(),
         }
 
     def begin(self, step: str) -> None:

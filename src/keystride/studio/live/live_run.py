@@ -8,7 +8,7 @@ import random
 import shutil
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,6 @@ SILENCE = 10.0  # s without a word from the page, and the robot is stopped: nobo
 DOMAINS = (20, 219)  # DDS domains of simulated robots; a robot's is 0
 
 _free = threading.Lock()  # of all sessions of the studio: one deployment at a time
-
-
-@dataclass(frozen=True)
-class Target:
-    """Which robot the studio was started for. None of this comes from a page."""
-
-    interface: str | None = None  # network interface; None for no robot
-    pose: str = "odometry"
-    domain: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,11 +63,27 @@ class Ladder:
         self._passed[step] = show.fingerprint
 
 
+@dataclass(frozen=True)
+class Target:
+    """Which robot the studio was started for, and how far scripts have come on the way to it, for all its browsers.
+
+    None of it comes from a page.
+    """
+
+    interface: str | None = None  # network interface; None for no robot
+    pose: str = "odometry"
+    domain: int = 0
+    ladder: Ladder = field(default_factory=Ladder)
+
+
 class LiveRun:
-    """The deployments of one browser, one after the other. `emergency` is for any thread, the rest for the session's."""
+    """The deployments of one browser, one after the other.
+
+    `emergency`, `page_seen` and `close` are for any thread, the rest for the session's.
+    """
 
     def __init__(self, target: Target, folder: Path) -> None:
-        self.ladder = Ladder()
+        self.ladder = target.ladder
         self.step = ""  # that runs or ran last
         self.outcome = ""  # of the last one
         self.take: Take | None = None
@@ -90,6 +97,11 @@ class LiveRun:
     @property
     def running(self) -> bool:
         return self._process is not None
+
+    @property
+    def busy(self) -> bool:
+        """A deployment of this studio runs, here or for another browser."""
+        return _free.locked()
 
     @property
     def has_robot(self) -> bool:
@@ -176,7 +188,9 @@ class LiveRun:
         if step == SIMULATED:
             domain, port = str(random.randint(*DOMAINS)), str(free_port())
             words += ["--interface", "lo", "--domain", domain, "--pose", f"udp://127.0.0.1:{port}"]
-            return DeployProcess([*words, "--start-after", "1", "--settle", "0.5"], ["--domain", domain, "--pose-port", port])
+            return DeployProcess(
+                [*words, "--start-after", "1", "--settle", "0.5"], ["--domain", domain, "--pose-port", port]
+            )
         assert self._target.interface is not None
         words += ["--interface", self._target.interface, "--domain", str(self._target.domain)]
         return DeployProcess([*words, "--pose", self._target.pose])

@@ -18,7 +18,7 @@ Asked = Callable[[str, Any], None]  # live, live_start, live_down, live_despite;
 
 ABOUT = {
     DRY_RUN: "the whole deployment against a simulation; nothing goes out on the network",
-    SIMULATED: "`deploy go2` against `deploy sim`, over DDS on this computer",
+    SIMULATED: "the same program, over DDS on this computer",
     ROBOT: "the robot, once the simulated one has played this script to its end",
 }
 NO_ROBOT = "start the studio with --interface to reach a robot"
@@ -66,13 +66,13 @@ class LivePanel:
     def show(self, live: LiveRun, show: Show | None, comparison: Comparison | None) -> None:
         state = live.status.get("state", "")
         ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in STEPS}
-        shown = (live.running, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
+        shown = (live.running, live.busy, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
         if (shown, id(comparison)) == self._shown:
             return
         self._shown = (shown, id(comparison))
         self._ladder.content = _ladder(ladder, live)
         for step, button in self._steps.items():
-            button.disabled = live.running or not ladder[step][1]
+            button.disabled = live.busy or not ladder[step][1]
         self._despite.disabled = live.running
         self._start.disabled = not (live.running and state == "ready" and live.step == ROBOT)
         self._down.disabled = not (live.running and state in ("standing up", "ready", "running"))
@@ -117,7 +117,7 @@ def _link(status: Mapping[str, Any]) -> dict[str, Any]:
 def _ladder(ladder: Mapping[str, tuple[bool, bool]], live: LiveRun) -> str:
     rows = ""
     for step, (passed, is_open) in ladder.items():
-        mark = "●" if live.running and live.step == step else "✓" if passed else "○" if is_open else "🔒"
+        mark = "●" if live.running and live.step == step else "✓" if passed else "○" if is_open else "·"
         about = NO_ROBOT if step == ROBOT and not live.has_robot else ABOUT[step]
         rows += (
             f'<div data-step="{step}" data-passed="{str(passed).lower()}">{mark} <b>{step}</b>: {escape(about)}</div>'
