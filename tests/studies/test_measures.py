@@ -70,7 +70,7 @@ def test_a_claim_is_judged_by_where_it_holds() -> None:
     assert judged({"a": "undecided"}) == "neither supports nor contradicts the paper's claim"
     assert judged({"a": "better", "b": "undecided"}) == "supports the paper's claim in part"
     assert counted({"a": "better", "b": "worse", "c": "undecided"}) == (
-        "better with every seed at a; worse with every seed at b; undecided, since the seeds overlap, at c"
+        "better with every seed at a; worse with every seed at b; undecided at c"
     )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import sqrt
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -10,7 +11,16 @@ import pytest
 from keystride.errors import UserError
 from keystride.studies.anticipation import AnticipationStudy
 from keystride.studies.critics import PAPER_GOAL_WEIGHT, CriticsStudy, multi, single
-from keystride.studies.runs import QUICK, Size, finish_runs, fixed_widths, paper_task, progress_line, single_critic
+from keystride.studies.runs import (
+    QUICK,
+    Size,
+    finish_runs,
+    fixed_widths,
+    paper_task,
+    progress_line,
+    single_critic,
+    wait_until_free,
+)
 from keystride.task.rewards import followed_widths
 from keystride.training.config import resolved_stages, write_config
 from keystride.training.settings import differences, plain
@@ -68,6 +78,18 @@ def test_a_run_with_other_settings_is_not_taken_for_one_of_the_study(tmp_path: P
     write_config(replace(config, learner=replace(config.learner, steps=5)), config.folder)
     with pytest.raises(UserError, match=r"learner\.steps was 5, now 6144.*choose another --out"):
         finish_runs([config])
+
+
+def test_a_run_is_waited_for_while_the_processes_of_a_killed_study_save_it(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = Thread(target=wait_until_free, args=(tmp_path,))
+        waiting.start()
+        waiting.join(0.5)
+        assert waiting.is_alive()
+    waiting.join(60.0)
+    assert not waiting.is_alive()
 
 
 def test_progress_is_a_bar_with_the_time_left() -> None:

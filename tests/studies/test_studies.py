@@ -14,12 +14,13 @@ from keystride.commands.main import main
 from keystride.learner.checkpoint import checkpoints
 
 ITERATION = 8 * 48  # control steps
-SIZES = ["--robots", "8", "--seeds", "1", "--processes", "1", "--evaluate-steps", str(ITERATION), "--episodes", "4"]
+SIZES = ["--robots", "8", "--seeds", "1", "--processes", "1", "--episodes", "4"]
 SIZES += ["--evaluation-robots", "4", "--evaluation-steps", "80"]
 
 
 def arguments(study: str, out: Path, iterations: int, *others: str) -> list[str]:
-    return ["study", study, "--out", str(out), "--steps", str(iterations * ITERATION), *SIZES, *others]
+    steps = str(iterations * ITERATION)  # evaluated at the start and at the end alone
+    return ["study", study, "--out", str(out), "--steps", steps, "--evaluate-steps", steps, *SIZES, *others]
 
 
 def data(out: Path, study: str) -> dict[str, Any]:

@@ -188,8 +188,8 @@ def learning_figure(curves: Mapping[Sight, Sequence[Curve]]) -> Any:
                 steps, low, mean, high = across_seeds(curves[sight], name)
                 axes.fill_between(steps / 1e6, low, high, color=colour, alpha=0.18, linewidth=0)
                 axes.plot(steps / 1e6, mean, color=colour, linewidth=1.8, label=SIGHTS[sight])
-            axes.set(title=title, xlabel="million control steps", ylim=(0, None))
             axes.margins(y=0.1)
+            axes.set(title=title, xlabel="million control steps", ylim=(0, None))
             axes.legend(loc="best")
         return figure
 

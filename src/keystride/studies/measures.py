@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -142,13 +142,9 @@ def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Co
 
 def counted(comparisons: Mapping[str, Comparison]) -> str:
     """One sentence on where a claim holds."""
-    named = {
-        how: [name for name, found in comparisons.items() if found == how] for how in ("better", "worse", "undecided")
-    }
-    parts = [f"{how} with every seed at {', '.join(names)}" for how, names in named.items() if names and how[0] != "u"]
-    if named["undecided"]:
-        parts.append(f"undecided, since the seeds overlap, at {', '.join(named['undecided'])}")
-    return "; ".join(parts)
+    where = {how: [name for name, found in comparisons.items() if found == how] for how in get_args(Comparison)}
+    phrases = {"better": "better with every seed", "worse": "worse with every seed", "undecided": "undecided"}
+    return "; ".join(f"{phrases[how]} at {', '.join(names)}" for how, names in where.items() if names)
 
 
 def judged(comparisons: Mapping[str, Comparison]) -> str:

@@ -138,7 +138,7 @@ def finish_runs(configs: Sequence[TrainingConfig]) -> None:
         done = sum(min(_saved(other), other.learner.steps) for other in configs)
         remaining = (time.monotonic() - begun) * (total - done) / trained if trained else None
         print(progress_line(done / total, f"run {number} of {len(configs)}, {config.name}", remaining), flush=True)
-        _wait_until_free(config.folder)
+        wait_until_free(config.folder)
         outcome = train(config, resume=is_run(config.folder))
         if outcome.stopped_by is not None:
             raise StudyStopped(outcome.stopped_by)
@@ -182,7 +182,7 @@ def _check_settings(config: TrainingConfig) -> None:
         raise UserError(f"{config.folder} was begun with other settings ({told}): choose another --out")
 
 
-def _wait_until_free(folder: Path) -> None:
+def wait_until_free(folder: Path) -> None:
     """The processes of a study that was killed save their run before they end."""
     try:
         import fcntl
