@@ -1,30 +1,38 @@
-"""Add a reward of your own to the environment: here, for a level trunk. Needs pip install 'keystride[gym]'."""
+"""Add a reward of your own, for a level trunk: a function, and an entry in the configuration.
 
-from typing import Any
+The environment part needs pip install 'keystride[gym]', the training part 'keystride[train]'.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
-from gymnasium.vector import VectorWrapper
 
 import keystride
+from keystride.geometry import projected_gravity
+from keystride.learner.config import RewardGroup
+from keystride.task.rewards import ControlStep, kernel
+
+out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 
 
-def level(observation: dict[str, np.ndarray], width: float = 0.2) -> np.ndarray:
+def level(step: ControlStep) -> np.ndarray:
     """(E,) 1 with the trunk level, falling with the sine of its tilt."""
-    gravity = observation["state"][:, 30:33]  # in the base frame; see keystride.task.observations
-    return np.exp(-np.square(gravity[:, :2]).sum(axis=1) / width**2)
+    return kernel(projected_gravity(step.state.orientation)[:, :2], sigma=0.2)
 
 
-class LevelTrunk(VectorWrapper):
-    """Adds the group to info["rewards"], and its share to the reward."""
-
-    def step(self, actions: Any) -> Any:
-        observation, reward, terminated, truncated, info = self.env.step(actions)
-        info["rewards"]["level"] = level(observation)
-        return observation, reward + 0.2 * info["rewards"]["level"], terminated, truncated, info
-
-
-env = LevelTrunk(keystride.make_env(num_envs=8, flat=False))
+# In the Gymnasium environment, rewards are added up with weights.
+env = keystride.make_env(num_envs=8, rewards={"level": level}, reward_weights={"goal": 25.0, "level": 0.2})
 env.reset(seed=0)
 for _ in range(50):
     *_, info = env.step(np.zeros((8, 12), np.float32))
-print({name: float(values.mean().round(3)) for name, values in info["rewards"].items()})
+print("level trunk", info["rewards"]["level"].round(3))
+
+# In training, each group of rewards has a critic of its own. A few iterations with a small configuration:
+config = keystride.TrainingConfig(name="level", runs=out, processes=1)
+ppo = replace(config.learner.ppo, groups=(*config.learner.ppo.groups, RewardGroup("level", 0.2, (("level", 1.0),))))
+learner = replace(config.learner, environments=16, horizon=8, steps=256, ppo=ppo)
+evaluation = replace(config.evaluation, robots=2, control_steps=30, export=False)
+outcome = keystride.train(replace(config, learner=learner, evaluation=evaluation), rewards={"level": level})
+print(outcome.message)

@@ -14,6 +14,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics  # noqa: E402
 
 import keystride  # noqa: E402
 from keystride.gym_env import KeyframeVectorEnv  # noqa: E402
+from keystride.task.rewards import ControlStep  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,20 @@ def test_episodes_that_end_start_again_and_show_their_last_observation(env: Keyf
         ended += int((terminated | truncated).sum())
     assert ended > 3
     assert np.isfinite(seen).all()
+
+
+def test_rewards_of_your_own_count_with_their_weights() -> None:
+    def height(step: ControlStep) -> np.ndarray:
+        return step.state.position[:, 2]
+
+    env = keystride.make_env(4, rewards={"height": height}, reward_weights={"height": 2.0, "stillness": 1.0}, seed=0)
+    env.reset(seed=0)
+    _, reward, *_, info = env.step(np.zeros((4, 12), np.float32))
+    still = np.nan_to_num(info["rewards"]["stillness"])  # NaN before the last keyframe: it does not count there
+    np.testing.assert_allclose(reward, 2.0 * info["rewards"]["height"] + still, rtol=1e-6)
+    assert (info["rewards"]["height"] > 0.05).all()
+    with pytest.raises(ValueError, match="unknown reward 'hight'; known are goal"):
+        keystride.make_env(4, reward_weights={"hight": 1.0})
 
 
 def test_an_action_at_the_bounds_asks_for_the_joint_limits(env: KeyframeVectorEnv) -> None:

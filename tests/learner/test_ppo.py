@@ -76,16 +76,6 @@ def test_single_critic_does_care():
     assert torch.corrcoef(torch.stack([before.advantage, after.advantage]))[0, 1] < 0.9
 
 
-def test_log_probability_differences_are_those_of_the_normal_distribution():
-    torch.manual_seed(0)
-    action, one, two, std = torch.randn(5, 3), torch.randn(5, 3), torch.randn(5, 3), torch.tensor([0.5, 1.0, 2.0])
-    ours = log_probability(action, one, std) - log_probability(action, two, std)
-    theirs = (
-        torch.distributions.Normal(one, std).log_prob(action) - torch.distributions.Normal(two, std).log_prob(action)
-    ).sum(-1)
-    assert torch.allclose(ours, theirs, atol=1e-5)
-
-
 def test_the_learning_rate_follows_the_divergence():
     ppo = learner(GOAL, learning_rate=1e-3, target_kl=0.02, learning_rate_range=(1e-5, 1e-2))
     ppo._adapt(0.05)
@@ -204,37 +194,6 @@ def test_a_reward_that_does_not_apply_leaves_its_critic_alone():
     alone, _ = silent(learner(replace(GOAL))).prepare(experience)
     assert samples.returns[:, 1].isnan().all()
     assert torch.allclose(samples.advantage, alone.advantage, atol=1e-5)
-
-
-class Recorded(PointMass):
-    """Keeps the actions it was given."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__(count)
-        self.actions: list[torch.Tensor] = []
-
-    def step(self, action):
-        self.actions.append(torch.as_tensor(action))
-        return super().step(action)
-
-
-def test_correlated_noise_has_the_correlation_and_the_probabilities_it_should_have():
-    """Away from the mean by AR(1) noise; what the policy drew is white, with the policy's own deviation."""
-    ppo = learner(GOAL)
-    environment = Recorded(512)
-    start = tensors(environment.observe(), torch.device("cpu"))
-    seen = collect(environment, ppo.actor, start, 40, torch.Generator().manual_seed(1), correlation=0.8)
-    mean, drawn = (values.unflatten(0, (40, -1)) for values in (seen.mean, seen.action))
-    noise = torch.stack(environment.actions) - mean  # (T, E, A)
-    late = noise[20:-1].flatten(), noise[21:].flatten()
-    assert torch.corrcoef(torch.stack(late))[0, 1] == pytest.approx(0.8, abs=0.02)
-    assert noise[20:].std() == pytest.approx(0.5 / 0.6, rel=0.03)
-    own = drawn - mean
-    assert own.std() == pytest.approx(0.5, rel=0.02)
-    assert torch.corrcoef(torch.stack([own[:-1].flatten(), own[1:].flatten()]))[0, 1].abs() < 0.02
-    assert torch.allclose(seen.noise, noise[-1])
-    expected = log_probability(seen.action, seen.mean, ppo.actor.std)
-    assert torch.equal(seen.log_prob, expected)
 
 
 def test_critics_can_learn_alone():

@@ -1,4 +1,4 @@
-"""A second robot, a Go2 with other lengths and masses, from its description to a policy's task."""
+"""A second robot, a Go2 with other lengths and masses: from its description through training to a policy that plays."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +12,20 @@ from keystride.evaluation.episodes import exact_stance, run_episodes
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import script_goals
+from keystride.learner.config import CPU, DiscriminatorConfig
 from keystride.robot.catalogue import robot_text
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints, standing_height
 from keystride.robot.model import load_model
+from keystride.training.config import EvaluationConfig, config_of_run
 
 LONGER, HEAVIER = 1.15, 1.2
+SCRIPT = keystride.Script(keyframes=(keystride.Keyframe(time=1.0, position=(0.0, 0.0), posture="stand"),))
 
 
 @pytest.fixture(scope="module")
-def other(tmp_path_factory: pytest.TempPathFactory) -> Robot:
+def description(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Thighs and calves are longer, everything weighs more."""
     folder = tmp_path_factory.mktemp("robot")
     spec = mujoco.MjSpec.from_file(str(GO2.model_path))
@@ -42,7 +45,12 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Robot:
     )
     robot = replace(GO2, name="other", model_path=Path("other.xml"), legs=legs, stiffness=60.0, damping=1.5)
     (folder / "other.yaml").write_text(robot_text(robot))
-    return keystride.load_robot(folder / "other.yaml")
+    return folder / "other.yaml"
+
+
+@pytest.fixture(scope="module")
+def other(description: Path) -> Robot:
+    return keystride.load_robot(description)
 
 
 class Hold:
@@ -75,8 +83,7 @@ def test_postures_fit_the_longer_legs(other: Robot) -> None:
 
 
 def test_a_script_is_simulated_on_it(other: Robot) -> None:
-    script = keystride.Script(keyframes=(keystride.Keyframe(time=1.0, position=(0.0, 0.0), posture="stand"),))
-    rollout = run_episodes(Hold(other), other, exact_stance(other), script_goals(script, robot=other))
+    rollout = run_episodes(Hold(other), other, exact_stance(other), script_goals(SCRIPT, robot=other))
     height = standing_height(other, other.stance)
     assert rollout.falls == 0
     assert standing_height(GO2, GO2.stance) < rollout.trace.position[-1, 0, 2] < height  # the knees give a little
@@ -92,6 +99,30 @@ def test_the_task_runs_on_it(other: Robot) -> None:
         seen, reward, *_ = env.step(np.zeros((4, 12), np.float32))
         assert np.isfinite(np.asarray(seen)).all()
         assert np.isfinite(reward).all()
+
+
+def test_a_policy_is_trained_for_it_exported_and_played(description: Path, other: Robot, tmp_path: Path) -> None:
+    """Two iterations in one process; `policy.onnx` is what the run exports."""
+    network = replace(CPU.network, width=16, feedforward=16, mlp=(16,))
+    discriminator = DiscriminatorConfig(hidden=(8,), updates=1, batch=16, replay=256)
+    sizes = {"environments": 8, "horizon": 4, "steps": 64, "network": network, "discriminator": discriminator}
+    config = keystride.TrainingConfig(
+        name="other",
+        runs=tmp_path,
+        robot=str(description),
+        processes=1,
+        evaluation=EvaluationConfig(robots=2, control_steps=10),
+        learner=replace(CPU, **sizes),
+    )
+    assert keystride.train(config).steps == 64
+    assert config_of_run(config.folder).robot == str(description)
+    policy = keystride.load_policy(config.folder / "policy.onnx", robot=other)
+    assert policy.metadata.robot == "other"
+    assert policy.metadata.joint_stiffness == (60.0,) * 12
+    recording = keystride.play(SCRIPT, policy, robot=other)
+    assert np.isfinite(recording.errors[:, 0]).all()
+    with pytest.raises(Exception, match="a policy for other, not for unitree_go2"):
+        keystride.load_policy(config.folder / "policy.onnx")
 
 
 def test_a_policy_for_another_robot_is_refused(other: Robot) -> None:

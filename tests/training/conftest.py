@@ -1,5 +1,6 @@
 """A configuration that trains in seconds."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from keystride.learner.config import CPU, DiscriminatorConfig
 from keystride.task.config import TaskConfig
-from keystride.training import EvaluationConfig, TrainingConfig
+from keystride.training import EvaluationConfig, TrainingConfig, train
 
 NETWORK = replace(CPU.network, width=16, feedforward=16, mlp=(16,))
 LEARNER = replace(
@@ -25,11 +26,30 @@ LEARNER = replace(
 @pytest.fixture
 def tiny(tmp_path: Path) -> TrainingConfig:
     """Six iterations of 8 robots in one process, evaluated at the start, in the middle and at the end."""
+    return tiny_run(tmp_path)
+
+
+def tiny_run(runs: Path) -> TrainingConfig:
     return TrainingConfig(
         name="tiny",
-        runs=tmp_path,
+        runs=runs,
         processes=1,
-        evaluation=EvaluationConfig(robots=2, control_steps=60, export=False),
+        evaluation=EvaluationConfig(robots=2, control_steps=30, export=False),
         learner=LEARNER,
         task=TaskConfig(),
     )
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> TrainingConfig:
+    """The tiny run, finished. Copy its folder before changing it."""
+    config = tiny_run(tmp_path_factory.mktemp("runs"))
+    train(config)
+    return config
+
+
+@pytest.fixture
+def finished(trained: TrainingConfig, tiny: TrainingConfig) -> TrainingConfig:
+    """A copy of the finished tiny run, moved to another folder of runs."""
+    shutil.copytree(trained.folder, tiny.folder)
+    return tiny

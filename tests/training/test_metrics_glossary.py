@@ -31,7 +31,7 @@ def test_every_metric_is_explained(tiny: TrainingConfig) -> None:
     config = replace(
         tiny, task=replace(tiny.task, goals="any", ranges=ranges, tail_steps=(2, 4)), stages=(Stage("only"),)
     )
-    config = replace(config, evaluation=replace(tiny.evaluation, robots=8))
+    config = replace(config, evaluation=replace(tiny.evaluation, robots=8, control_steps=60))
     train(config)
     rows = [json.loads(line) for line in (config.folder / "metrics.jsonl").read_text().splitlines()]
     written = {name for row in rows for name in row}

@@ -4,10 +4,14 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from keystride.errors import UserError
+from keystride.geometry import projected_gravity
 from keystride.learner.checkpoint import checkpoints, load_tree
+from keystride.learner.config import RewardGroup
+from keystride.task.rewards import ControlStep, kernel
 from keystride.training import Stage, TrainingConfig, train
 from keystride.training.config import CONFIG, read_config
 
@@ -28,20 +32,19 @@ def assert_same_weights(one: dict, other: dict) -> None:
         assert all((one[part][name] == other[part][name]).all() for name in one[part]), part
 
 
-def test_a_run_and_its_folder(tiny: TrainingConfig) -> None:
-    outcome = train(tiny)
-    assert (outcome.steps, outcome.stopped_by) == (6 * ITERATION, None)
-    rows = metrics(tiny)
+def test_a_run_and_its_folder(trained: TrainingConfig) -> None:
+    rows = metrics(trained)
     assert [row["steps"] for row in rows] == [ITERATION * i for i in range(7)]
     evaluated = [row["steps"] for row in rows if any(name.startswith("evaluation/") for name in row)]
     assert evaluated == [0, 3 * ITERATION, 6 * ITERATION]
-    assert read_config(tiny.folder / CONFIG) == tiny
-    assert json.loads((tiny.folder / "best" / "figures.json").read_text())["steps"] in evaluated[1:]
+    assert read_config(trained.folder / CONFIG) == trained
+    assert json.loads((trained.folder / "best" / "figures.json").read_text())["steps"] in evaluated[1:]
     with pytest.raises(UserError, match="holds a run already: continue it with --resume"):
-        train(tiny)
+        train(trained)
 
 
 def test_what_differs_on_resuming_is_refused_or_recorded(tiny: TrainingConfig) -> None:
+    tiny = replace(tiny, evaluation=replace(tiny.evaluation, control_steps=60))
     short = replace(tiny, learner=replace(tiny.learner, steps=2 * ITERATION))
     train(short)
     with pytest.raises(UserError, match=r"learner\.steps is 64, not 192.*--change learner\.steps"):
@@ -69,12 +72,12 @@ def test_there_must_be_a_run_to_resume(tiny: TrainingConfig) -> None:
     assert not tiny.folder.exists()
 
 
-def test_a_run_killed_before_its_first_checkpoint_starts_over(tiny: TrainingConfig) -> None:
-    train(tiny)
-    whole = final(tiny)
-    shutil.rmtree(tiny.folder / "checkpoints")
-    assert train(tiny, resume=True).steps == 6 * ITERATION
-    assert_same_weights(final(tiny), whole)
+def test_a_run_killed_before_its_first_checkpoint_starts_over(finished: TrainingConfig) -> None:
+    whole = final(finished)
+    shutil.rmtree(finished.folder / "checkpoints")
+    outcome = train(finished, resume=True)
+    assert (outcome.steps, outcome.stopped_by) == (6 * ITERATION, None)
+    assert_same_weights(final(finished), whole)
 
 
 def test_no_two_processes_train_the_same_run(tiny: TrainingConfig) -> None:
@@ -114,8 +117,27 @@ def test_stages_follow_one_another_and_resume_exactly(tiny: TrainingConfig) -> N
         assert_same_weights(final(config), whole)
 
 
-def test_a_finished_run_has_nothing_to_resume(tiny: TrainingConfig) -> None:
-    train(tiny)
-    before = metrics(tiny)
-    assert train(tiny, resume=True).message.startswith("finished at 192 control steps")
-    assert metrics(tiny) == before
+def test_a_finished_run_has_nothing_to_resume(finished: TrainingConfig) -> None:
+    before = metrics(finished)
+    assert train(finished, resume=True).message.startswith("finished at 192 control steps")
+    assert metrics(finished) == before
+
+
+def level(step: ControlStep) -> np.ndarray:
+    """1 with the trunk level, falling with its tilt."""
+    return kernel(projected_gravity(step.state.orientation)[:, :2], 0.2)
+
+
+def test_a_reward_of_your_own_is_a_function_and_an_entry_in_the_configuration(tiny: TrainingConfig) -> None:
+    group = RewardGroup("level", 0.2, (("level", 1.0),))
+    ppo = replace(tiny.learner.ppo, groups=(*tiny.learner.ppo.groups, group))
+    config = replace(tiny, learner=replace(tiny.learner, steps=2 * ITERATION, ppo=ppo))
+    with pytest.raises(UserError, match=r"learner\.ppo\.groups\.level: unknown reward 'level'; did you mean"):
+        train(config)
+    with pytest.raises(UserError, match=r"functions given to train\(\) need processes=1"):
+        train(replace(config, processes=2), rewards={"level": level})
+    assert not config.folder.exists()
+    train(config, rewards={"level": level})
+    row = metrics(config)[-1]
+    assert 0.0 < row["reward/level"] <= 1.0
+    assert "explained/level" in row

@@ -1,4 +1,4 @@
-"""What `keystride benchmark learner` sets against each other. Each runs in a process of its own, on one thread."""
+"""The contenders of `keystride benchmark learner`. Each runs in its own process, on one thread."""
 
 import time
 from collections.abc import Callable
@@ -23,16 +23,18 @@ from keystride.learner.parallel import settle_process
 from keystride.learner.ppo import Ppo, Samples
 from keystride.learner.rollout import log_probability
 
-STATE, GOAL, SLOTS, ACTIONS = 46, 24, 5, 12
+STATE_COLUMNS, GOAL_COLUMNS, SLOTS, ACTIONS = 46, 24, 5, 12
 
 
 def samples(count: int, groups: int) -> Samples:
-    """Any number of keyframes is equally likely: 3.5 of 6 tokens on average, as in training."""
+    """Return random samples; any number of keyframes is equally likely: 3.5 of 6 tokens on average, as in training."""
     generator = torch.Generator().manual_seed(0)
     seen = torch.randint(SLOTS + 1, (count, 1), generator=generator)
     visible = torch.arange(SLOTS) < seen
     observations = Observations(
-        torch.randn(count, STATE, generator=generator), torch.randn(count, SLOTS, GOAL, generator=generator), visible
+        torch.randn(count, STATE_COLUMNS, generator=generator),
+        torch.randn(count, SLOTS, GOAL_COLUMNS, generator=generator),
+        visible,
     )
     action = torch.randn(count, ACTIONS, generator=generator)
     return Samples(
@@ -48,15 +50,16 @@ def samples(count: int, groups: int) -> Samples:
 
 
 def learner(preset: str) -> Ppo:
+    """Return the update of a preset with new networks."""
     torch.manual_seed(0)
     config: LearnerConfig = LEARNER_PRESETS[preset]
-    actor = Actor(config.network, STATE, GOAL, ACTIONS)
-    critics = Critics(config.network, STATE, GOAL, len(config.ppo.groups))
+    actor = Actor(config.network, STATE_COLUMNS, GOAL_COLUMNS, ACTIONS)
+    critics = Critics(config.network, STATE_COLUMNS, GOAL_COLUMNS, len(config.ppo.groups))
     return Ppo(replace(config.ppo, symmetry=False), actor, critics, torch.Generator().manual_seed(0))
 
 
 class PlainNetwork(nn.Module):
-    """The same function as most would write it: padded tokens through `nn.TransformerEncoder` under a mask."""
+    """The same function written the usual way: padded tokens through `nn.TransformerEncoder` with a mask."""
 
     def __init__(self, config: NetworkConfig, ours: SequenceNetwork) -> None:
         super().__init__()
@@ -103,7 +106,7 @@ def _copy_layer(theirs: nn.Module, own: nn.Module) -> None:
 
 
 def _rate(step: Callable[[], object], count: int, rounds: int) -> float:
-    """Samples a second of the thread's own time; the first round warms up."""
+    """Return samples per second of the thread's own time; the first round is a warm-up."""
     step()
     start = time.thread_time()
     for _ in range(rounds):
@@ -112,6 +115,7 @@ def _rate(step: Callable[[], object], count: int, rounds: int) -> float:
 
 
 def ours(preset: str, count: int, rounds: int) -> float:
+    """Return the rate of our update."""
     settle_process()
     ppo = learner(preset)
     batch = samples(count, len(ppo.config.groups))
@@ -119,8 +123,8 @@ def ours(preset: str, count: int, rounds: int) -> float:
     return _rate(lambda: ppo._step(batch, update_critics=True), count, rounds)
 
 
-def plain(preset: str, count: int, rounds: int) -> tuple[float, float]:
-    """The rate, and how far its outputs are from ours."""
+def straightforward(preset: str, count: int, rounds: int) -> tuple[float, float]:
+    """Return the rate of the straightforward version, and how far its outputs are from ours."""
     torch.set_num_threads(1)
     ppo, config = learner(preset), LEARNER_PRESETS[preset].network
     networks = [PlainNetwork(config, net) for net in _networks(ppo)]
@@ -157,7 +161,7 @@ def rsl_rl(count: int, rounds: int) -> float:
 
     torch.set_num_threads(1)
     robots, horizon = count // 24, 24
-    seen = TensorDict({"policy": torch.randn(robots, STATE + SLOTS * GOAL)}, batch_size=[robots])
+    seen = TensorDict({"policy": torch.randn(robots, STATE_COLUMNS + SLOTS * GOAL_COLUMNS)}, batch_size=[robots])
     sets, hidden = {"actor": ["policy"], "critic": ["policy"]}, (512, 256, 128)
     normal = {"class_name": "GaussianDistribution"}
     actor = MLPModel(seen, sets, "actor", ACTIONS, hidden_dims=hidden, distribution_cfg=normal)
@@ -178,14 +182,14 @@ def rsl_rl(count: int, rounds: int) -> float:
 
 
 def matmul(rounds: int = 20, size: int = 1024) -> float:
-    """Floating-point operations a second of a large matrix product on one thread."""
+    """Return the floating-point operations per second of a large matrix product on one thread."""
     torch.set_num_threads(1)
     a, b = torch.randn(size, size), torch.randn(size, size)
     return _rate(lambda: a @ b, 1, rounds) * 2 * size**3
 
 
 def operations(preset: str) -> float:
-    """Floating-point operations of one sample's forward and backward pass, matrix products only."""
+    """Return the floating-point operations of one sample's forward and backward pass, matrix products only."""
     ppo = learner(preset)
     tokens = 1 + SLOTS / 2
     total = 0.0

@@ -1,4 +1,4 @@
-"""`keystride benchmark learner`: our update against a straightforward one, against rsl-rl-lib, against the machine."""
+"""`keystride benchmark learner`: our update compared with a straightforward one, with rsl-rl-lib and with the machine's peak."""
 
 import json as jsonlib
 from collections.abc import Callable
@@ -12,25 +12,26 @@ from typing import Any, Literal
 from keystride.errors import UserError
 from keystride.files import write_atomically
 
-TOLERANCE = 1e-4  # largest difference between the outputs of both versions
+LARGEST_GAP = 1e-4  # largest difference between the outputs of both versions
 
 
 @dataclass(frozen=True)
 class BenchmarkLearner:
-    """Samples a second through one gradient step, on one thread, each contender in a fresh process and in turn.
+    """Measure samples per second through one gradient step on one thread, each contender in a fresh process.
 
-    Compared: our update; the same function written with nn.TransformerEncoder on padded tokens (outputs checked equal); and
-    rsl-rl-lib's PPO with its MLP at the same batch, where it is installed. Also the share of the measured matrix-multiply rate.
+    Contenders: our update; the same function written with nn.TransformerEncoder on padded tokens (the outputs are checked to be
+    equal); and rsl-rl-lib's PPO with its MLP at the same batch size, if it is installed. Also prints the share of the measured
+    matrix-multiply rate.
     """
 
     preset: Literal["cpu", "paper"] = "paper"
-    """Whose network and losses are measured."""
+    """Preset whose network and losses are measured."""
     batch: int = 12_288
-    """Samples in a minibatch; the default is what each of two processes gets of the paper's 4096 x 24 in 4 parts."""
+    """Samples in a minibatch; the default is the share of one of two processes of the paper's 4096 x 24 samples in 4 minibatches."""
     rounds: int = 3
     """Gradient steps timed in each turn."""
     turns: int = 3
-    """Turns; the median counts."""
+    """Number of turns; the median is reported."""
     json: Path | None = None
     """Write the figures to this file."""
 
@@ -45,22 +46,24 @@ class BenchmarkLearner:
             figures["versus_rsl_rl"] = median(turn["ours"] / turn["rsl_rl"] for turn in turns)
         if self.json:
             write_atomically(self.json, jsonlib.dumps(figures, indent=1))
-        self._tell(figures)
+        self._print(figures)
         return 0
 
     def _turn(self, contenders: Any) -> dict[str, Any]:
-        plain, gap = _alone(contenders.plain, self.preset, self.batch, self.rounds)
-        if gap > TOLERANCE:
-            raise UserError(f"the two versions differ by {gap:.1e}: the comparison would mean nothing")
+        plain, gap = _in_own_process(contenders.straightforward, self.preset, self.batch, self.rounds)
+        if gap > LARGEST_GAP:
+            raise UserError(
+                f"the outputs of the two versions differ by {gap:.1e}, so comparing their speed is meaningless"
+            )
         return {
-            "ours": _alone(contenders.ours, self.preset, self.batch, self.rounds),
+            "ours": _in_own_process(contenders.ours, self.preset, self.batch, self.rounds),
             "plain": plain,
-            "rsl_rl": _alone(contenders.rsl_rl, self.batch, self.rounds) if _installed("rsl_rl") else None,
-            "matmul": _alone(contenders.matmul),
+            "rsl_rl": _in_own_process(contenders.rsl_rl, self.batch, self.rounds) if _installed("rsl_rl") else None,
+            "matmul": _in_own_process(contenders.matmul),
             "gap": gap,
         }
 
-    def _tell(self, figures: dict[str, float]) -> None:
+    def _print(self, figures: dict[str, float]) -> None:
         print(
             f"{self.preset} network, {self.batch} samples, one thread; outputs of both versions within {figures['gap']:.0e}"
         )
@@ -78,8 +81,8 @@ class BenchmarkLearner:
         )
 
 
-def _alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """In a fresh process: allocator and thread settings of one contender must not reach another."""
+def _in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a function in a fresh process: allocator and thread settings of one contender must not affect another."""
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 

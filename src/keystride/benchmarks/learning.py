@@ -19,8 +19,8 @@ from keystride.training.config import (
 from keystride.training.settings import plain
 from keystride.training.start import is_run, steps_saved, train
 
-THRESHOLDS = (0.5, 0.3, 0.15)  # m, mean distance at keyframes
-KINDS = {"dataset": "clips", "random": "random keyframes"}
+TARGET_DISTANCES = (0.5, 0.3, 0.15)  # m, mean distance at keyframes
+KIND_LABELS = {"dataset": "clips", "random": "random keyframes"}
 LEARNING_PRESETS = {
     name: replace(
         preset,
@@ -30,17 +30,16 @@ LEARNING_PRESETS = {
     )
     for name, preset in PRESETS.items()
 }
-"""The presets of training, kept short, evaluated often and cheaply."""
+"""The presets of training, shortened, with frequent and cheap evaluations."""
 
 
 @dataclass(frozen=True)
 class BenchmarkLearning:
     """Train from scratch with several seeds; print the minutes and control steps to mean distances of 0.5, 0.3 and 0.15 m.
 
-    Distances are those of the deterministic policy at keyframes from clips and at random ones, interpolated between evaluations.
-    Minutes are those spent on training, without evaluations. The runs live in RUNS/NAME/seedN; the same command continues them
-    where they were stopped. RUNS/NAME also gets learning.json and learning.png. Every setting of `keystride train` can be given, so
-    that choices can be compared.
+    Distances are measured with the deterministic policy at keyframes from clips and at random ones, and interpolated between
+    evaluations. Minutes are those of training, without evaluations. The runs are in RUNS/NAME/seedN; the same command continues
+    runs that were stopped. RUNS/NAME also gets learning.json and learning.png. Every setting of `keystride train` can be given.
     """
 
     config: Path | None = None
@@ -65,7 +64,7 @@ class BenchmarkLearning:
             f"seed {seed}": read_curve(config.folder / "metrics.jsonl")["evaluation"]
             for seed, config in configs.items()
         }
-        results = {name: {kind: _reached(curve, kind) for kind in KINDS} for name, curve in curves.items()}
+        results = {name: {kind: _reached(curve, kind) for kind in KIND_LABELS} for name, curve in curves.items()}
         self._write(curves, results)
         _print(curves, results)
         return 0
@@ -85,7 +84,7 @@ class BenchmarkLearning:
 
 
 def first_at_or_below(values: Sequence[float | None], places: Sequence[float], threshold: float) -> float | None:
-    """Return where a curve first comes down to a threshold, interpolated between its points; None if it does not."""
+    """Return where a curve first reaches a threshold from above, interpolated between its points; None if it does not."""
     known = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
     for i, (place, value) in enumerate(known):
         if value <= threshold:
@@ -102,7 +101,7 @@ def learning_figure(curves: Mapping[str, Any]) -> Any:
 
     with styled_figure(10.0, 6.0) as figure:
         panels = figure.subplots(2, 2, sharey="col")
-        for column, (kind, label) in enumerate(KINDS.items()):
+        for column, (kind, label) in enumerate(KIND_LABELS.items()):
             for row, (unit, scale) in enumerate((("steps", 1e-6), ("minutes", 1.0))):
                 axes = panels[row][column]
                 for name, curve in curves.items():
@@ -112,7 +111,7 @@ def learning_figure(curves: Mapping[str, Any]) -> Any:
                         if y is not None
                     ]
                     axes.plot(*zip(*points, strict=True), marker=".", linewidth=1.5, label=name)
-                for threshold in THRESHOLDS:
+                for threshold in TARGET_DISTANCES:
                     axes.axhline(threshold, color=SOFT, linewidth=0.8, linestyle=":")
                 axes.set(xlabel="million control steps" if unit == "steps" else "minutes of training", ylim=(0, None))
                 axes.set(title=f"distance at {label}, m" if row == 0 else "")
@@ -121,7 +120,7 @@ def learning_figure(curves: Mapping[str, Any]) -> Any:
 
 
 def _train(config: TrainingConfig) -> int | None:
-    """Train one seed unless that is done already; return the signal that stopped it, if one did."""
+    """Train one seed unless it has finished already; return the signal that stopped it, if one did."""
     known = is_run(config.folder)
     if (
         known
@@ -134,7 +133,7 @@ def _train(config: TrainingConfig) -> int | None:
 
 def _reached(curve: Mapping[str, Any], kind: str) -> dict[str, dict[str, float] | None]:
     reached: dict[str, dict[str, float] | None] = {}
-    for threshold in THRESHOLDS:
+    for threshold in TARGET_DISTANCES:
         steps, minutes = (
             first_at_or_below(curve[f"{kind}/position"], curve[unit], threshold) for unit in ("steps", "minutes")
         )
@@ -150,8 +149,8 @@ def _print(curves: Mapping[str, Any], results: Mapping[str, Any]) -> None:
     table = Table(title="from scratch to a mean distance at keyframes", title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("", *curves):
         table.add_column(heading, justify="right")
-    for kind, label in KINDS.items():
-        for threshold in THRESHOLDS:
+    for kind, label in KIND_LABELS.items():
+        for threshold in TARGET_DISTANCES:
             reached = [results[name][kind][str(threshold)] for name in curves]
             table.add_row(f"{label}, {threshold} m", *map(_cell, reached))
         last = [curve[f"{kind}/position"][-1] for curve in curves.values()]

@@ -1,4 +1,4 @@
-"""`keystride benchmark physics`: how near the simulator comes to what MuJoCo can do on this machine."""
+"""`keystride benchmark physics`: how close the simulator comes to the raw speed of MuJoCo on this machine."""
 
 import json as jsonlib
 import os
@@ -7,16 +7,22 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from keystride.files import write_atomically
 
+if TYPE_CHECKING:
+    from keystride.robot.description import Robot
+
 ROUND_SECONDS = 0.3  # short turns: both sides of a ratio see the same machine
 NOISE = 0.1  # rad on the joint targets, so that the robots move
-EPISODE = 150  # control steps after which a robot starts anew, about as in training; restarts are spread evenly
+EPISODE_STEPS = 150  # after which a robot is reset, about as in training; resets are spread evenly
 
 
 @dataclass(frozen=True)
 class PhysicsFigures:
+    """Control steps per second: ours, the raw limit, and their ratio."""
+
     ratio: float
     steps_per_second: float
     raw_steps_per_second: float
@@ -26,23 +32,27 @@ class PhysicsFigures:
 
 @dataclass(frozen=True)
 class BenchmarkPhysics:
-    """Control steps a second of the simulator as training uses it, against the raw limit of MuJoCo.
+    """Measure control steps per second of the simulator as training uses it, and of MuJoCo alone.
 
-    The simulator runs with randomisation on, its states read and its robots restarted. The limit is threads x single-thread
-    mj_step on the same model. Both are measured in turn in one process, so that the ratio holds on a busy machine.
+    The simulator runs with randomization, reading of states and resets. The limit is threads x single-thread mj_step on the same
+    model. Both are measured in turn in one process, so that the ratio is meaningful on a busy machine too.
     """
 
     envs: int = 1024
     """Robots simulated at once."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     threads: int = 0
-    """Threads; 0: all cores."""
+    """Number of threads. 0: one for each core."""
     rounds: int = 31
-    """Turns; the median of their ratios is reported."""
+    """Number of turns; the median of their ratios is reported."""
     json: Path | None = None
     """Write the figures to this file."""
 
     def run(self) -> int:
-        figures = measure(self.envs, self.threads or os.cpu_count() or 1, self.rounds)
+        from keystride.robot.catalogue import load_robot
+
+        figures = physics_figures(load_robot(self.robot), self.envs, self.threads or os.cpu_count() or 1, self.rounds)
         if self.json:
             write_atomically(self.json, jsonlib.dumps(asdict(figures), indent=1))
         print(
@@ -52,8 +62,9 @@ class BenchmarkPhysics:
         return 0
 
 
-def measure(envs: int, threads: int, rounds: int) -> PhysicsFigures:
-    batched, raw = _batched(envs, threads), _raw()
+def physics_figures(robot: "Robot", envs: int, threads: int, rounds: int) -> PhysicsFigures:
+    """Measure the simulator and MuJoCo alone, in turn."""
+    batched, raw = _batched(robot, envs, threads), _raw(robot)
     ours, limit = [], []
     for _ in range(rounds):
         ours.append(_rate(batched) * envs)
@@ -63,7 +74,7 @@ def measure(envs: int, threads: int, rounds: int) -> PhysicsFigures:
 
 
 def _rate(step: Callable[[], None]) -> float:
-    """Calls a second."""
+    """Return calls per second."""
     start, calls = time.perf_counter(), 0
     while time.perf_counter() - start < ROUND_SECONDS:
         step()
@@ -71,41 +82,43 @@ def _rate(step: Callable[[], None]) -> float:
     return calls / (time.perf_counter() - start)
 
 
-def _batched(envs: int, threads: int) -> Callable[[], None]:
+def _batched(robot: "Robot", envs: int, threads: int) -> Callable[[], None]:
+    """Return a function that takes a control step of all robots, some of which are reset."""
     import numpy as np
 
     from keystride.physics.cpu import CpuSimulator
     from keystride.physics.simulator import Randomization, standing_start
-    from keystride.robot.go2 import GO2
+    from keystride.robot.kinematics import standing_height
 
-    simulator = CpuSimulator(GO2, envs, randomization=Randomization(), threads=threads)
-    simulator.reset(np.arange(envs), standing_start(envs, 0.33, GO2.stance))
-    targets = GO2.stance + NOISE * np.random.default_rng(0).normal(size=(16, envs, 12))
+    height = float(standing_height(robot, robot.stance))
+    simulator = CpuSimulator(robot, envs, randomization=Randomization(), threads=threads)
+    simulator.reset(np.arange(envs), standing_start(envs, height, robot.stance))
+    targets = robot.stance + NOISE * np.random.default_rng(0).normal(size=(16, envs, 12))
     turn = iter(range(10**9))
 
     def step() -> None:
         now = next(turn)
-        due = np.arange(now % EPISODE, envs, EPISODE)
+        due = np.arange(now % EPISODE_STEPS, envs, EPISODE_STEPS)
         if len(due):
-            simulator.reset(due, standing_start(len(due), 0.33, GO2.stance))
+            simulator.reset(due, standing_start(len(due), height, robot.stance))
         simulator.advance(targets[now % 16])
 
     return step
 
 
-def _raw() -> Callable[[], None]:
-    """A control step of one robot on one thread."""
+def _raw(robot: "Robot") -> Callable[[], None]:
+    """Return a function that takes a control step of one robot on one thread."""
     import mujoco
     import numpy as np
 
     from keystride.physics.cpu import training_model
     from keystride.physics.simulator import PHYSICS_STEPS
-    from keystride.robot.go2 import GO2
+    from keystride.robot.kinematics import standing_height
 
-    model = training_model(GO2)
+    model = training_model(robot)
     data = mujoco.MjData(model)
-    data.qpos[2], data.qpos[7:] = 0.33, GO2.stance
-    targets = GO2.stance + NOISE * np.random.default_rng(0).normal(size=(16, 12))
+    data.qpos[2], data.qpos[7:] = standing_height(robot, robot.stance), robot.stance
+    targets = robot.stance + NOISE * np.random.default_rng(0).normal(size=(16, 12))
     turn = iter(range(10**9))
 
     def step() -> None:

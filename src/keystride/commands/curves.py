@@ -11,15 +11,15 @@ from keystride.errors import UserError
 
 @dataclass(frozen=True)
 class CompareCurves:
-    """Compare learning curves at equal sample counts: the errors of every evaluation during training, as a table and a picture.
+    """Compare learning curves at equal sample counts: the errors of every evaluation during training, as a table or a picture.
 
-    Errors are means in m and rad; that of the posture is the norm over the joints. docs/metrics.md explains all metrics of a run.
+    Errors are means in m and rad; the posture error is the norm over the joints. docs/metrics.md explains all metrics of a run.
     """
 
     runs: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Runs, bundles, or names of shipped policies."""
     plot: Path | None = None
-    """Picture to write (.png, .svg, .pdf): errors on dataset and random keyframes, and rewards, over control steps."""
+    """Picture to write (.png, .svg, .pdf): errors at keyframes from clips and at random ones, and rewards, over control steps."""
 
     def run(self) -> int:
         curves = {_name(run, self.runs): _curve(run) for run in self.runs}
@@ -38,7 +38,7 @@ class CompareCurves:
 
 
 def _name(run: str, runs: tuple[str, ...]) -> str:
-    """Return the folder's name, unless two runs have the same."""
+    """Return the folder's name, or the whole path if two runs have the same name."""
     alone = sum(Path(other).name == Path(run).name for other in runs) == 1
     return Path(run).name if alone else run
 
@@ -47,14 +47,12 @@ def _curve(run: str) -> dict[str, Any]:
     from keystride.policy.bundle import CURVE, METRICS, find
     from keystride.policy.curve import read_bundle_curve, read_curve
 
-    if (Path(run) / METRICS).is_file():  # before find, which wants a checkpoint: a run that has just begun has none
+    if (Path(run) / METRICS).is_file():  # before find, which needs a checkpoint: a run that has just begun has none
         return read_curve(Path(run) / METRICS)
     place = find(run)
     if (place / CURVE).is_file():
         return read_bundle_curve(place / CURVE)
-    raise UserError(
-        f"{run} has no learning curve: neither metrics.jsonl, as a run has, nor curve.json, as a bundle has"
-    )
+    raise UserError(f"{run} has no learning curve: neither metrics.jsonl (of a run) nor curve.json (of a bundle)")
 
 
 def _print(name: str, curve: dict[str, Any]) -> None:
@@ -68,7 +66,7 @@ def _print(name: str, curve: dict[str, Any]) -> None:
     title = f"{name}: {curve['steps'] / 1e6:.1f} million control steps, {curve['hours']:.1f} hours"
     if not evaluation["steps"]:
         print(
-            f"{title}. No evaluation yet: runs are evaluated at the start, every learner.evaluate_steps and at the end"
+            f"{title}. No evaluation yet: a run is evaluated at the start, every learner.evaluate_steps control steps and at the end"
         )
         return
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)

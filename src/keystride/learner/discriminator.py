@@ -66,6 +66,7 @@ class Replay:
         self.cursor = 0
 
     def add(self, rows: Tensor) -> None:
+        """Add transitions, replacing the oldest."""
         rows = rows[-len(self.rows) :]
         place = (torch.arange(len(rows)) + self.cursor) % len(self.rows)
         self.rows[place] = rows
@@ -73,4 +74,5 @@ class Replay:
         self.filled = min(self.filled + len(rows), len(self.rows))
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return transitions drawn at random."""
         return self.rows[torch.randint(self.filled, (count,), generator=generator)]

@@ -120,6 +120,7 @@ def config_text(config: TrainingConfig) -> str:
 
 
 def write_config(config: TrainingConfig, folder: Path) -> None:
+    """Write the configuration into a run's folder."""
     write_atomically(folder / CONFIG, config_text(config))
 
 
@@ -212,6 +213,7 @@ class BaseArguments:
     name: str | None = None
 
     def settings(self, presets: Mapping[str, TrainingConfig]) -> TrainingConfig:
+        """Return the configuration that these arguments choose."""
         if self.config is not None:
             return read_config(self.config, self.preset, presets)
         default = presets[self.preset or "cpu"]

@@ -82,6 +82,7 @@ class ProgressDisplay:
             self._live.stop()
 
     def show(self, row: dict[str, float], seconds: dict[str, float]) -> None:
+        """Show an iteration's metrics and the time spent on each part."""
         if self._live:
             self._bar.update(self._task, completed=row["steps"])
             self._live.update(self._table(row, seconds))
@@ -93,6 +94,7 @@ class ProgressDisplay:
             )
 
     def show_evaluation(self, results: dict[str, float], steps: int) -> None:
+        """Print the results of an evaluation."""
         self.evaluation = "  ".join(f"{name} {value:.3g}" for name, value in results.items())
         self.console.print(f"evaluation at {steps:,} steps: {self.evaluation}", soft_wrap=True)
 
@@ -109,6 +111,8 @@ class ProgressDisplay:
 
 
 class Logger(Protocol):
+    """Receives the metrics of every iteration."""
+
     def log(self, metrics: Mapping[str, float], steps: int) -> None: ...
     def close(self) -> None: ...
 

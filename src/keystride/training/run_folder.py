@@ -70,12 +70,14 @@ class RunFolder:
             self.save()
 
     def save(self) -> Path:
+        """Write a checkpoint and return its folder."""
         place = self.trainer.save(self.folder / CHECKPOINTS, {"settings": self.stage.settings})
         self.saved_at = time.monotonic()
         self.steps = self.trainer.steps
         return place
 
     def close(self) -> None:
+        """End the display and the loggers."""
         if self.view:
             self.view.stop()
         for logger in self.loggers:

@@ -1,0 +1,31 @@
+"""What a run's folder decides: which policy is best, and whether episodes continue."""
+
+import json
+import math
+
+import pytest
+
+from keystride.learner.checkpoint import checkpoints
+from keystride.task.config import TaskConfig
+from keystride.training import TrainingConfig
+from keystride.training.config import resolved_stages
+from keystride.training.run_folder import _same_episodes, score
+
+
+def test_the_score_adds_errors_in_units_of_the_papers_widths() -> None:
+    """0.4 m are two widths, 0.3 rad of yaw one, and the norm of 0.2 rad at twelve joints one. Other figures do not count."""
+    results = {"dataset/position": 0.4, "random/yaw": 0.3, "leap/posture": 0.2 * math.sqrt(12), "dataset/met": 1.0}
+    assert score(TaskConfig(), results) == pytest.approx(4.0)
+    assert score(TaskConfig(), {}) == 0.0
+
+
+def test_a_checkpoint_without_newer_settings_continues_its_episodes(finished: TrainingConfig) -> None:
+    """Settings that were added since a checkpoint was written have their defaults in it."""
+    (stage,) = resolved_stages(finished)
+    saved = json.loads((checkpoints(finished.folder / "checkpoints")[-1] / "learner.json").read_text())["settings"]
+    assert _same_episodes(saved, stage)
+    older = {name: value for name, value in saved.items() if name != "robot"}
+    older["learner"]["ppo"].pop("critic_warmup_steps")
+    assert _same_episodes(older, stage)
+    older["task"]["goals"] = "any"
+    assert not _same_episodes(older, stage)
