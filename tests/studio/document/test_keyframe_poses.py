@@ -5,7 +5,7 @@ import pytest
 
 from keystride import geometry
 from keystride.keyframes.postures import POSTURES
-from keystride.keyframes.script import Keyframe, Script
+from keystride.keyframes.script import Keyframe, Script, Stage
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints
 from keystride.studio.document.draft import from_script
@@ -86,3 +86,10 @@ def test_ghosts_go_by_key():
     draft = from_script(Script(keyframes=(Keyframe(time=1.0, yaw=0.0), Keyframe(time=2.0, yaw=90.0))))
     assert list(ghosts(draft)) == [1, 2]
     assert ghosts(draft)[2].angles[2] == pytest.approx(np.pi / 2)
+
+
+def test_a_path_off_the_stage_is_doubtful_at_the_keyframe_it_leads_to():
+    stage = Stage(floor=((-1.0, -1.0), (2.0, -1.0), (2.0, 1.0), (-1.0, 1.0)))
+    keyframes = (Keyframe(time=1.0, position=(0.5, 0.0)), Keyframe(time=4.0, position=(0.5, 2.0)))
+    draft = from_script(Script(stage=stage, keyframes=keyframes))
+    assert ghost_warnings(draft) == {2: ["the path to it leaves the floor"]}

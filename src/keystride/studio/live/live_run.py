@@ -91,6 +91,7 @@ class LiveRun:
         self._target, self._folder = target, folder
         self._process: DeployProcess | None = None
         self._said: list[str] = []
+        self._lock = threading.Lock()
         self._take_folder: Path | None = None
         self._page_seen = 0.0
 
@@ -162,8 +163,10 @@ class LiveRun:
             if time.monotonic() - self._page_seen > SILENCE and not process.stopped:
                 process.emergency()
             return False
-        self._process, self._said = None, list(process.lines)
+        if not self._let_go(process):  # closed meanwhile
+            return False
         _free.release()
+        self._said = list(process.lines)
         assert self.played is not None
         if process.exit_code == 0:
             self.ladder.record(self.step, self.played)
@@ -173,10 +176,17 @@ class LiveRun:
 
     def close(self) -> None:
         """Stop what runs: the browser is gone, or the studio ends. The deployment brakes and ends by itself."""
-        process, self._process = self._process, None
-        if process is not None:
+        process = self._process
+        if process is not None and self._let_go(process):
             process.close()
             threading.Thread(target=_release_after, args=(process,), daemon=True).start()
+
+    def _let_go(self, process: DeployProcess) -> bool:
+        """Whether it was still ours: it ends in the session's thread, and is closed from others."""
+        with self._lock:
+            mine = self._process is process
+            self._process = None if mine else self._process
+        return mine
 
     def _start(self, step: str, show: Show, script: Path, folder: Path) -> DeployProcess:
         words = ["--policy", show.policy, "--script", str(script), "--confirmed"]

@@ -67,9 +67,9 @@ class LivePanel:
         state = live.status.get("state", "")
         ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in STEPS}
         shown = (live.running, live.busy, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
-        if (shown, id(comparison)) == self._shown:
+        if self._shown is not None and self._shown[0] == shown and self._shown[1] is comparison:
             return
-        self._shown = (shown, id(comparison))
+        self._shown = (shown, comparison)
         self._ladder.content = _ladder(ladder, live)
         for step, button in self._steps.items():
             button.disabled = live.busy or not ladder[step][1]
