@@ -1,5 +1,6 @@
 """The studio as its users have it: the command in a process of its own, and pages of a real browser."""
 
+import json
 import os
 import random
 import re
@@ -128,6 +129,7 @@ class Page:
     def __init__(self, context: Any, url: str) -> None:
         self.faults: list[str] = []
         self.dialogs: list[str] = []
+        self.context = context
         self.tab = context.new_page()
         self.tab.set_default_timeout(PATIENCE)
         self.tab.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -164,6 +166,21 @@ class Page:
         """Until a JavaScript expression over `now` holds."""
         self.wait_until(f"((now) => {condition})(JSON.parse(document.getElementById('ks-now')?.textContent || '{{}}'))")
 
+    def reset(self) -> None:
+        """Take every edit back and select the first keyframe, as the page began."""
+        if self.tab.locator("dialog[open]").count():
+            self.press("Escape")
+        self.open_panel("Keyframe")
+        while self.script()["undo"]:
+            left = self.tab.evaluate("JSON.parse(document.getElementById('ks-script').textContent).latest")
+            self.press("Control+z")
+            self.wait_for_script(f"script.latest !== {json.dumps(left)}")
+        self.press("Home")
+        for _ in self.script()["marks"]:
+            self.press("ArrowUp")
+        self.wait_for_script("script.selected === script.marks[0].key && script.selection.length === 1")
+        self.wait_for_now("now.head === 0 && !now.playing")
+
     def press(self, key: str) -> None:
         self.tab.keyboard.press(key)
 
@@ -193,9 +210,9 @@ def browser() -> Iterator[Any]:
         yield browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for all tests of a module. Whatever they do, its log holds no traceback."""
+    """One for all tests. Whatever they do, its log holds no traceback, and start.yaml is as it was when they end."""
     server = Server(tmp_path_factory.mktemp("scripts"))
     yield server
     server.check()
@@ -222,26 +239,47 @@ def relay() -> Iterator[Any]:
         line.close()
 
 
+def new_page(browser: Any, url: str, *, drawn: bool = False, **options: Any) -> Page:
+    """Open an address with a storage of its own; the scene is drawn only where a test looks at it."""
+    context = browser.new_context(
+        **{"viewport": WINDOW, "device_scale_factor": COARSE, "accept_downloads": True, **options}
+    )
+    if not drawn:
+        context.add_init_script(path=Path(__file__).with_name("no_drawing.js"))
+    return Page(context, url)
+
+
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Any]:
-    """A function that opens an address with a storage of its own; the scene is drawn only where a test looks at it."""
-    opened: list[tuple[Any, Page]] = []
+    """A function that opens an address as another browser would."""
+    opened: list[Page] = []
 
-    def open_page(url: str, *, drawn: bool = False, **options: Any) -> Page:
-        context = browser.new_context(
-            **{"viewport": WINDOW, "device_scale_factor": COARSE, "accept_downloads": True, **options}
-        )
-        if not drawn:
-            context.add_init_script(path=Path(__file__).with_name("no_drawing.js"))
-        opened.append((context, Page(context, url)))
-        return opened[-1][1]
+    def open_page(url: str, **options: Any) -> Page:
+        opened.append(new_page(browser, url, **options))
+        return opened[-1]
 
     yield open_page
-    for context, page in opened:
+    for page in opened:
         assert page.faults == []
-        context.close()
+        page.context.close()
 
 
 @pytest.fixture
 def page(open_page: Any, served: Server) -> Page:
+    """A page of its own."""
     return open_page(served.url)
+
+
+@pytest.fixture(scope="session")
+def _shared_page(browser: Any, served: Server) -> Iterator[Page]:
+    page = new_page(browser, served.url)
+    yield page
+    assert page.faults == []
+    page.context.close()
+
+
+@pytest.fixture
+def shared_page(_shared_page: Page) -> Page:
+    """For tests that only edit and play: the same page for all of them, reset by undoing."""
+    _shared_page.reset()
+    return _shared_page

@@ -1,5 +1,6 @@
 """The studio in a real browser, from an empty page to a saved script."""
 
+import wave
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,11 @@ import pytest
 from keystride.keyframes.files import load_script
 from keystride.robot.description import Floats
 from keystride.studio.server import CAMERA, FIELD_OF_VIEW, LOOK_AT
+
+
+@pytest.fixture
+def page(shared_page: Any) -> Any:
+    return shared_page
 
 
 def test_the_page_shows_the_script_and_its_odds(page: Any):
@@ -116,7 +122,8 @@ def test_a_pass_is_played_to_its_end_and_errors_appear(page: Any):
     assert Path(download.value.path()).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_a_script_is_saved_opened_and_downloaded(page: Any, served: Any):
+def test_a_script_is_saved_opened_and_downloaded(served: Any, open_page: Any):
+    page = open_page(served.url)
     page.press("k")
     page.wait_for_marks("marks.length === 3")
     page.open_panel("Files")
@@ -204,6 +211,156 @@ def test_several_marks_are_selected_copied_and_deleted(page: Any):
     page.wait_for_marks("marks.length === 1")
     page.press("Control+z")
     page.wait_for_marks("marks.length === 4")
+
+
+def test_a_pose_is_taken_from_the_library_and_an_own_one_is_added(page: Any, served: Any):
+    page.tab.get_by_role("button", name="Pose sit", exact=True).click()
+    page.wait_for_marks("marks[0].parts[4]")
+    page.tab.locator("xpath=//*[text()='pose name']/ancestor::*[.//input][1]//input").last.fill("resting")
+    page.tab.get_by_role("button", name="Save this pose").click()
+    own = page.tab.get_by_role("button", name="Pose resting", exact=True)
+    own.wait_for()
+    page.tab.get_by_role("button", name="Save this pose").click()  # the same name again
+    question = page.tab.get_by_role("dialog").filter(has_text="There is a pose resting already")
+    question.get_by_role("button", name="Cancel").click()
+    page.press("ArrowDown")
+    page.wait_for_script("script.selected === 2")
+    own.click()
+    page.wait_for_marks("marks[1].parts[4]")
+    first, second = saved(page)
+    assert first.posture == "sit"
+    assert isinstance(second.posture, tuple)  # scripts have no name for it
+    assert second.pitch is not None
+    page.open_panel("Keyframe")
+    page.tab.get_by_role("button", name="Delete the pose resting").click()
+    page.tab.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    own.wait_for(state="detached")
+
+
+def test_everything_is_in_reach_on_a_phone(served: Any, open_page: Any):
+    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 1}
+    page = open_page(served.url, **phone)
+    out_of_reach = """() => [...document.querySelectorAll('#ks-dock button, #ks-dock select')].filter((button) => {
+        const box = button.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+        return !button.contains(document.elementFromPoint(x, y)); }).map((button) => button.title)"""
+    page.wait_until("!document.querySelector('#ks-dock').inert")
+    assert page.tab.evaluate(out_of_reach) == []
+    play = page.tab.locator("[data-do=toggle]")
+    play.tap()
+    page.wait_for_now("now.playing")
+    play.tap()
+    page.wait_for_now("!now.playing")
+    for panel, button in (
+        ("Stage", "Shove the robot"),
+        ("Files", "New script"),
+        ("Keyframe", "Put the feet on the ground"),
+    ):
+        page.tab.get_by_role("tab", name=panel).tap()
+        page.tab.get_by_role("button", name=button, exact=True).tap(trial=True)  # scrolled to, and nothing lies over it
+    page.tab.get_by_role("tab", name="Files").tap()
+    page.tab.get_by_role("button", name="New script", exact=True).tap()
+    page.wait_for_marks("marks.length === 0")
+
+
+CONTRASTS = """() => {
+  const texts = ['.ks-time b', '.ks-time small', '.ks-note', '.ks-note b', '.ks-tick span', '.ks-mark .name', '.ks-mark .odds span',
+    '.ks-headline', '.ks-doubt', '#ks-dock button:not(:disabled)'];
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const width = (element) => element.getBoundingClientRect().width;
+  const behind = (element, text) => { // what the text lies on: a line that is narrower is beside it
+    const colour = rgb(getComputedStyle(element).backgroundColor), clear = colour[3] === 0 || width(element) < width(text);
+    return clear && element.parentElement ? behind(element.parentElement, text) : colour;
+  };
+  const seen = [...document.querySelectorAll(texts)].filter((element) => element.textContent.trim() && element.getClientRects().length);
+  return seen.map((element) => {
+    const pair = [luminance(rgb(getComputedStyle(element).color)), luminance(behind(element, element))];
+    return [element.className || element.tagName, (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05)];
+  }); }"""
+
+
+def test_light_and_dark_can_be_read_and_the_choice_is_kept(served: Any, open_page: Any):
+    page = open_page(served.url, color_scheme="light")
+    for scheme in ("light", "dark"):
+        page.wait_until(f"document.documentElement.dataset.mantineColorScheme === '{scheme}'")
+        page.wait_for_marks("marks.every((mark) => mark.odds !== null)")
+        contrasts = page.tab.evaluate(CONTRASTS)
+        assert len(contrasts) > 10
+        assert [found for found in contrasts if found[1] < 4.5] == []
+        if scheme == "light":
+            page.open_panel("Stage")
+            page.tab.get_by_label("light colours").uncheck()
+            page.open_panel("Keyframe")
+    page.tab.reload()
+    page.wait_until("document.querySelector('#ks-script')?.textContent")
+    page.wait_until("document.documentElement.dataset.mantineColorScheme === 'dark'")
+
+
+def test_a_box_selects_its_band_stretches_and_a_range_is_looped(page: Any):
+    lane = page.tab.locator("#ks-view").bounding_box()
+    gems = [page.tab.locator(f'.ks-mark[data-key="{key}"] .gem').bounding_box() for key in (1, 2)]
+    left, right = (gem["x"] + gem["width"] / 2 for gem in gems)
+    low = lane["y"] + lane["height"] - 6
+    drag(page, (left - 25, low), (right + 25, low))
+    page.wait_for_script("script.selection.length === 2")
+    end = page.tab.locator('#ks-band i[data-end="1"]').bounding_box()
+    x, y = end["x"] + end["width"] / 2, end["y"] + end["height"] / 2
+    drag(page, (x, y), (x + (right - left), y))
+    page.wait_for_marks("marks[0].time === 0.4 && marks[1].time > 1.1")
+    page.press("Control+z")
+    page.wait_for_marks("marks[1].time === 0.8")
+    ruler = lane["y"] + 8
+    page.tab.keyboard.down("Shift")
+    drag(page, (left, ruler), (right, ruler))
+    page.tab.keyboard.up("Shift")
+    page.wait_for_now("now.range && Math.abs(now.range[0] - 0.4) < 0.05 && Math.abs(now.range[1] - 0.8) < 0.05")
+    page.tab.keyboard.down("Shift")
+    drag(page, (left, ruler), (left, ruler))
+    page.tab.keyboard.up("Shift")
+    page.wait_for_now("!now.range")
+
+
+def test_music_gives_beats_to_snap_to_and_is_heard(page: Any, tmp_path: Path):
+    music = tmp_path / "clicks.wav"
+    write_clicks(music, seconds=6.0, period=0.5)
+    page.tab.locator("#ks-music-file").set_input_files(music)
+    page.wait_until("Number(document.getElementById('ks-dock').dataset.beats) >= 9")
+    drawn = "document.getElementById('ks-wave')"
+    page.wait_until(
+        f"{drawn}.getContext('2d').getImageData(0, 0, {drawn}.width, {drawn}.height).data.some((v) => v > 0)"
+    )
+    page.tab.get_by_label("Snap to").select_option("beats")
+    gem = page.tab.locator('.ks-mark[data-key="2"] .gem').bounding_box()
+    x, y = gem["x"] + gem["width"] / 2, gem["y"] + gem["height"] / 2
+    drag(page, (x, y), (x + 30, y))
+    page.wait_for_marks("marks[1].time > 0.9")
+    beat = page.script()["marks"][1]["time"] % 0.5
+    assert min(beat, 0.5 - beat) < 0.05
+    page.press("Space")
+    page.wait_until("document.getElementById('ks-dock').dataset.sound === 'playing'")
+    page.press("Space")
+    page.wait_until("document.getElementById('ks-dock').dataset.sound === ''")
+    page.tab.get_by_label("Snap to").select_option("0")
+    page.tab.get_by_role("button", name="Load a WAV file").click()  # asks whether to take it away
+    page.wait_until("document.getElementById('ks-dock').dataset.beats === ''")
+
+
+def write_clicks(path: Path, seconds: float, period: float) -> None:
+    rate = 8000
+    times = np.arange(int(seconds * rate)) / rate
+    sound = np.exp(-(times % period) / 0.02) * np.sin(2 * np.pi * 440 * times)
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, rate, 0, "NONE", ""))
+        file.writeframes((20_000 * sound).astype("<i2").tobytes())
+
+
+def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
+    page.tab.mouse.move(*start)
+    page.tab.mouse.down()
+    page.tab.mouse.move((start[0] + end[0]) / 2, (start[1] + end[1]) / 2, steps=3)
+    page.tab.mouse.move(*end, steps=3)
+    page.tab.mouse.up()
 
 
 def hover(page: Any, x: float, y: float) -> None:

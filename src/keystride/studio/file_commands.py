@@ -131,9 +131,8 @@ class FileCommands:
 class PoseCommands:
     """Use, save and delete the poses of the library that the Keyframe panel shows."""
 
-    def __init__(self, editor: Editor, library: PoseLibrary, panel: KeyframePanel, ask: Ask) -> None:
-        self._editor, self._library, self._panel, self._ask = editor, library, panel, ask
-        self._figure = Figure()
+    def __init__(self, editor: Editor, library: PoseLibrary, figure: Figure, panel: KeyframePanel, ask: Ask) -> None:
+        self._editor, self._library, self._figure, self._panel, self._ask = editor, library, figure, panel, ask
         self._shown = False
 
     def use(self, name: str, now: float) -> None:

@@ -80,7 +80,7 @@ class Session:
         self._add_panels(client.gui)
         self._drafts = DraftsFolder(folder.folder)
         self._commands = FileCommands(editor, folder, self._drafts, self._files, self._ask)
-        self._poses = PoseCommands(editor, PoseLibrary(folder.folder), self._keyframe, self._ask)
+        self._poses = PoseCommands(editor, PoseLibrary(folder.folder), self._view.figure, self._keyframe, self._ask)
         self._live = LiveCommands(
             self._live_run, editor, self._live_panel, self._view.live_ghost, self._channel, self._ask
         )

@@ -29,7 +29,7 @@ PARTS: tuple[str, ...] = ("keyframes", "path", "trace")
 
 class View:
     def __init__(self, client: viser.ClientHandle, channel: PageChannel, actions: Actions) -> None:
-        figure = Figure()
+        self.figure = figure = Figure()
         self.scene = Scene(client, figure)
         self._ghosts = GhostScene(client, figure, self.scene, actions)
         self._stage_shapes = StageShapes(client)

@@ -11,7 +11,7 @@ from keystride.studio.export.charts import charts
 from keystride.studio.export.report import headline, table
 from keystride.studio.page import palette
 
-HINT = "Play the script to its end: the errors of each keyframe and drawings of the pass appear here."
+HINT = "Play the script to its end to see the errors at each keyframe and plots of the pass."
 NOTHING_YET = f'<div class="ks-result" style="opacity:.7">{HINT}</div>'
 
 

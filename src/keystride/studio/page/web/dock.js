@@ -24,12 +24,12 @@ dock.innerHTML = `
   <div class="ks-bar" role="toolbar" aria-label="Playback and editing">
     <button data-do="restart" title="Back to the start (Home)">${ICONS.restart}</button>
     <button data-do="toggle" class="play" title="Play or pause (space)">${ICONS.play}</button>
-    <button data-do="loop" title="Play again and again (L); drag on the ruler with Shift to loop a range">${ICONS.loop}</button>
+    <button data-do="loop" title="Loop (L); Shift-drag on the ruler to loop a range">${ICONS.loop}</button>
     <select data-do="speed" aria-label="Speed" title="Speed ([ and ])">${SPEEDS.map((s) => `<option value="${s}">${s}×</option>`).join("")}</select>
     <span class="ks-time"><b>0.00</b> <small></small></span>
     <span class="ks-busy" role="status"></span>
     <span class="gap"></span>
-    <button data-do="add" title="Keyframe at the play head (K)">${ICONS.add}<span class="word">Keyframe</span></button>
+    <button data-do="add" title="Add a keyframe at the play head (K)">${ICONS.add}<span class="word">Keyframe</span></button>
     <button data-do="duplicate" title="Duplicate (Ctrl D)">${ICONS.copy}</button>
     <button data-do="delete" title="Delete (Del)">${ICONS.bin}</button>
     <span class="gap"></span>
@@ -41,7 +41,7 @@ dock.innerHTML = `
     <select data-do="snap" aria-label="Snap to" title="Snap keyframes to">
       <option value="0">no snap</option><option value="0.1">0.1 s</option><option value="0.25">0.25 s</option>
       <option value="0.5">0.5 s</option><option value="1">1 s</option><option value="beats">beats</option></select>
-    <button data-do="music" title="Load a WAV file to set the show to">${ICONS.music}<span class="word">Music</span></button>
+    <button data-do="music" title="Load a WAV file as the soundtrack">${ICONS.music}<span class="word">Music</span></button>
     <span class="fill"></span>
     <span class="ks-note"></span>
     <button data-do="help" title="Keyboard shortcuts (?)">${ICONS.help}</button>
@@ -55,7 +55,7 @@ dock.querySelectorAll("button").forEach((each) => each.setAttribute("aria-label"
 const awayNotice = document.createElement("div");
 awayNotice.id = "ks-away";
 awayNotice.setAttribute("role", "alert");
-awayNotice.textContent = "The studio's server does not answer. Your work is kept in this browser. If it was started again, open its new address in this tab.";
+awayNotice.textContent = "The studio server is not responding. Your work is kept in this browser. If the server was restarted, open its new address in this tab.";
 document.body.appendChild(awayNotice);
 
 const button = (name) => dock.querySelector(`[data-do="${name}"]`);

@@ -17,10 +17,10 @@ help.id = "ks-help";
 help.className = "ks-dialog";
 help.innerHTML = `<h2>Keyboard shortcuts</h2><div class="cols">${HELP.map(([keys, text]) =>
   `<div><span>${text}</span><span>${keys.split(" ").map((key) => `<kbd>${key}</kbd>`).join(" ")}</span></div>`).join("")}</div>
-  <p>Click a ghost or a mark to select it, double-click a ghost to look at it. Drag marks in time; drag an empty place of the
-  lane to select several, and the ends of the band above them to stretch it. Drag a ghost over the ground, its ring to turn it,
-  its arrow to lift it, its feet to pose it. Scroll to zoom the timeline.
-  The dots under a mark stand for what it asks for: position, roll, pitch, yaw, posture.</p><div><button autofocus>Close</button></div>`;
+  <p>Click a ghost or a mark to select it; double-click a ghost to frame it. Drag a mark to change its time. Drag over an empty
+  place of the timeline to select several marks, then drag the ends of the band above them to stretch them. Drag a ghost over the
+  ground, its ring to turn it, its arrow to change its height and its feet to pose its legs. Scroll to zoom the timeline.
+  The dots below a mark show what it asks for: position, roll, pitch, yaw, posture.</p><div><button autofocus>Close</button></div>`;
 document.body.appendChild(help);
 help.addEventListener("click", (event) => {
   if (event.target === help || event.target.closest("button")) help.close();

@@ -8,7 +8,7 @@ musicFile.hidden = true;
 document.body.appendChild(musicFile);
 
 function chooseMusic() {
-  if (music && !confirm("Take the music away? Cancel chooses another file.")) return musicFile.click();
+  if (music && !confirm("Remove the music? Cancel lets you choose another file.")) return musicFile.click();
   if (music) return setMusic(null);
   musicFile.click();
 }
@@ -23,7 +23,7 @@ async function loadMusic(name, bytes, beats) {
   try {
     const buffer = await audio.decodeAudioData(bytes);
     setMusic({ name, bytes: kept, buffer, beats: beats ?? findBeats(buffer) });
-  } catch { alert(`${name} is not a sound that this browser can play.`); }
+  } catch { alert(`${name} is not an audio file that this browser can play.`); }
 }
 function setMusic(next) {
   stopSound();
