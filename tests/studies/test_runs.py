@@ -14,6 +14,7 @@ from keystride.studies.critics import PAPER_GOAL_WEIGHT, CriticsStudy, multi, si
 from keystride.studies.runs import (
     QUICK,
     Size,
+    caution,
     finish_runs,
     fixed_widths,
     paper_task,
@@ -90,6 +91,11 @@ def test_a_run_is_waited_for_while_the_processes_of_a_killed_study_save_it(tmp_p
         assert waiting.is_alive()
     waiting.join(60.0)
     assert not waiting.is_alive()
+
+
+def test_a_study_too_small_to_learn_says_so() -> None:
+    assert caution(SIZE) == ()
+    assert "not the method" in caution(QUICK)[0]
 
 
 def test_progress_is_a_bar_with_the_time_left() -> None:

@@ -25,7 +25,7 @@ from keystride.studies.measures import (
     read_run_curve,
 )
 from keystride.studies.page import Report
-from keystride.studies.runs import Size, final_policy, finish_runs, paper_task, recipe, study_library
+from keystride.studies.runs import Size, caution, final_policy, finish_runs, paper_task, recipe, study_library
 from keystride.training.config import Stage, TrainingConfig
 
 Sight = Literal["all", "next"]
@@ -198,6 +198,7 @@ def _setup(study: AnticipationStudy) -> tuple[str, ...]:
     size = study.size
     widths = ", ".join(f"{width:g}" for width in study.widths)
     return (
+        *caution(size),
         f"Position goals on the authored clips, {size.steps:,} control steps a run, {size.robots} robots, {size.seeds} seeds. Both "
         "policies start from scratch with the same recipe, seeds and samples; only what they see differs. Goal kernels are "
         f"{widths} m wide in equal parts of a run.",

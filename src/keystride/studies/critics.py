@@ -24,7 +24,7 @@ from keystride.studies.measures import (
     read_run_curve,
 )
 from keystride.studies.page import Report, print_tables
-from keystride.studies.runs import Size, finish_runs, paper_task, recipe, single_critic
+from keystride.studies.runs import Size, caution, finish_runs, paper_task, recipe, single_critic
 from keystride.training.config import TrainingConfig
 
 PAPER_GOAL_WEIGHT = next(group.advantage_weight for group in MULTI_CRITIC if group.name == "goal")
@@ -244,6 +244,7 @@ def curves_figure(arms: Sequence[Arm]) -> Any:
 def _setup(study: CriticsStudy) -> tuple[str, ...]:
     size = study.size
     return (
+        *caution(size),
         f"Position goals on the authored clips, {size.steps:,} control steps a run, {size.robots} robots, {size.seeds} seeds. Every "
         "run starts from scratch with the same recipe; only the critics and the time between keyframes differ. Goal kernels are "
         f"{study.width:g} m wide throughout.",

@@ -56,6 +56,14 @@ QUICK = Size(
 )
 """Shows the machinery in minutes; nothing is learned."""
 
+LEAST_STEPS = 1_000_000  # before that no robot walks
+
+
+def caution(size: Size) -> tuple[str, ...]:
+    """What to say first about a study that is too small to find anything."""
+    small = size.steps < LEAST_STEPS
+    return ("Too few control steps for a robot to learn to walk: this shows the machinery, not the method.",) * small
+
 
 def single_critic(goal_weight: float) -> tuple[RewardGroup, ...]:
     """One critic for the sum of the paper's rewards; style and regularisation are weighed as the multi-critic weighs them.
