@@ -79,3 +79,20 @@ def test_following_what_is_shown_leaps(library):
         environment.step(np.nan_to_num(shown))
         highest = np.maximum(highest, environment._state.position[:, 2])
     assert np.median(highest) > 0.42
+
+
+def test_actions_are_shown_only_where_the_keyframe_asks_for_them(library):
+    """A policy that is asked for a yaw alone cannot know that the clip leaps."""
+    config = TaskConfig(goals="any", ranges=KeyframeRanges(leap_share=1.0))
+    environment = KeyframeEnvironment(GO2, CpuSimulator(GO2, 256, threads=1), library, config, demonstrations=True)
+    shown = environment._demonstration()
+    assert shown is not None
+    has_one = np.asarray(np.isfinite(shown).all(axis=1))
+    presence = environment._goals.presence[:, 0]  # position, roll, pitch, yaw, posture
+    asks = presence[:, 0] | presence[:, 4]
+    assert has_one[asks].mean() > 0.5
+    assert not has_one[~asks].any()
+    environment._now[:] = environment._goals.step[:, 0] + 12
+    shown = environment._demonstration()
+    assert shown is not None
+    assert np.isnan(shown).all()

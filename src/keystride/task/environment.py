@@ -33,6 +33,7 @@ from keystride.task.terminations import at_joint_limit, fallen
 Single = NDArray[np.float32]
 MET_DISTANCE = 0.2  # m: a keyframe nearer than this counts as met in the metrics
 ERROR_SMOOTHING = 0.98  # share of the smoothed errors, which the kernel widths follow, that is kept at each update
+SHOWN_AFTER = 12  # control steps after its keyframe for which a clip is still shown: a leap has to be landed
 SHOWN_BEND, SHOWN_DROP = 0.5, 0.15  # rad and m: farther from the clip than this, its actions no longer help
 STANDING_TALL = 0.36  # m: a robot that was higher when the last keyframe was due has to come down before standing still
 
@@ -259,10 +260,16 @@ class KeyframeEnvironment:
         inside = self._follows & self._rare & (rows < library.last[self._frame])
         rows = np.where(inside, rows, self._frame)
         near = near_reference(library, rows, self._state, SHOWN_BEND, SHOWN_DROP)
-        valid = inside & near & self._replayable[rows]
+        valid = inside & near & self._replayable[rows] & self._asks_for_clip()
         shown = np.full(self._action.shape, np.nan, dtype=np.float32)
         shown[valid] = replay_action(self.robot, library, rows[valid])
         return shown
+
+    def _asks_for_clip(self) -> NDArray[np.bool_]:
+        """Return where the first keyframe says what the clip does and is ahead or just past (E,): a policy cannot know it otherwise."""
+        high = self._goals.presence[:, 0, 0] & (self._goals.position[:, 0, 2] > self.sampler.leap_height)
+        asks = high | self._goals.presence[:, 0, 4]
+        return asks & (self._now < self._goals.step[:, 0] + SHOWN_AFTER)
 
     def _ends(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         terminated = fallen(self.robot, self._state) | self._state.diverged

@@ -39,6 +39,7 @@ class EpisodeSampler:
 
     def __init__(self, robot: Robot, library: Library, config: TaskConfig) -> None:
         self.robot, self.library, self.config = robot, library, config
+        self.leap_height = LEAP_HEIGHT * float(standing_height(robot, robot.stance))  # m
         self.calm = _calm_frames(library, ahead=config.ranges.interval_steps[1])
         self.leaps = _leap_frames(library, behind=config.ranges.interval_steps[1])
         tagged = (library.tagged[tag] for tag in RARE_POSTURES if tag in library.tagged)
