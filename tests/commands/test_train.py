@@ -123,7 +123,7 @@ def test_every_setting_has_help(capsys: pytest.CaptureFixture, monkeypatch: pyte
         (["--start-from", "nowhere"], "nowhere"),
         (["--learner.ppo.minibatches", "0"], "learner.ppo.minibatches must be at least 1"),
         (["--learner.horizon", "-1"], "learner.horizon must be at least 1"),
-        (["--learner.environments", "8", "--processes", "3"], "8 robots can not be divided among 3 processes"),
+        (["--learner.environments", "8", "--processes", "3"], "8 robots cannot be divided among 3 processes"),
         (["--config", "nowhere.yaml"], "nowhere.yaml: No such file"),
     ],
 )

@@ -15,7 +15,7 @@ from torch.nn.utils import parameters_to_vector
 from keystride.learner.checkpoint import checkpoints, load_tree
 from keystride.learner.config import LearnerConfig, NetworkConfig, PpoConfig, RewardGroup
 from keystride.learner.trainer import Trainer, TrainingStopped, latest
-from keystride.training.launch import free_port
+from keystride.training.launch import unused_port
 
 GROUPS = (RewardGroup("goal", 0.5, (("goal", 1.0),)), RewardGroup("ease", 0.25, (("ease", 1.0),)))
 CONFIG = LearnerConfig(
@@ -120,7 +120,7 @@ def test_two_processes_equal_one_with_the_joint_batch(tmp_path):
         **os.environ,
         "WORLD_SIZE": "2",
         "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(free_port()),
+        "MASTER_PORT": str(unused_port()),
         "OMP_NUM_THREADS": "1",
     }
     pair = [

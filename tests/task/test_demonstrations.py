@@ -89,7 +89,7 @@ def test_actions_are_shown_only_where_the_keyframe_asks_for_them(library):
     assert shown is not None
     has_one = np.asarray(np.isfinite(shown).all(axis=1))
     presence = environment._goals.presence[:, 0]  # position, roll, pitch, yaw, posture
-    asks = presence[:, 0] | presence[:, 4]
+    asks = np.logical_or(presence[:, 0], presence[:, 4])
     assert has_one[asks].mean() > 0.5
     assert not has_one[~asks].any()
     environment._now[:] = environment._goals.step[:, 0] + 12

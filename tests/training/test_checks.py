@@ -7,6 +7,7 @@ import torch
 
 from keystride.errors import UserError
 from keystride.policy.metadata import PolicyError
+from keystride.robot.catalogue import RobotError
 from keystride.training import Stage, TrainingConfig
 from keystride.training.checks import check, process_count
 from keystride.training.settings import overridden
@@ -25,6 +26,11 @@ def test_the_presets_pass(tiny: TrainingConfig) -> None:
         ({"learner": {"average": 1.5}}, "learner.average must lie between 0 and 1, not 1.5"),
         ({"learner": {"ppo": {"minibatches": 33}}}, "learner.ppo.minibatches: 33 minibatches of 32 samples"),
         ({"learner": {"ppo": {"groups": []}}}, "learner.ppo.groups must hold at least one group"),
+        (
+            {"learner": {"ppo": {"groups": {"goal": {"rewards": [["gaol", 1.0]]}}}}},
+            "learner.ppo.groups.goal: unknown reward 'gaol'; did you mean goal?",
+        ),
+        ({"robot": "go3"}, "no robot is called go3: known are go2"),
         ({"processes": 3}, "8 robots cannot be divided among 3 processes evenly"),
         ({"processes": -1}, "processes must be at least 0, not -1"),
         ({"device": "tpu"}, "device: 'tpu' is not supported"),
@@ -32,7 +38,7 @@ def test_the_presets_pass(tiny: TrainingConfig) -> None:
     ],
 )
 def test_mistakes_are_named(tiny: TrainingConfig, values: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(UserError) as caught:
+    with pytest.raises((UserError, RobotError)) as caught:
         check(overridden(tiny, values))
     assert complaint in str(caught.value)
 

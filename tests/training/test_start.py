@@ -132,7 +132,7 @@ def test_a_reward_of_your_own_is_a_function_and_an_entry_in_the_configuration(ti
     group = RewardGroup("level", 0.2, (("level", 1.0),))
     ppo = replace(tiny.learner.ppo, groups=(*tiny.learner.ppo.groups, group))
     config = replace(tiny, learner=replace(tiny.learner, steps=2 * ITERATION, ppo=ppo))
-    with pytest.raises(UserError, match=r"learner\.ppo\.groups\.level: unknown reward 'level'; did you mean"):
+    with pytest.raises(UserError, match=r"learner\.ppo\.groups\.level: unknown reward 'level'; known are style, goal"):
         train(config)
     with pytest.raises(UserError, match=r"functions given to train\(\) need processes=1"):
         train(replace(config, processes=2), rewards={"level": level})

@@ -79,7 +79,7 @@ class BenchmarkLearning:
         folder = self.settings.folder
         data = {"settings": plain(self.settings), "reached": results, "curves": curves}
         write_atomically(folder / "learning.json", json.dumps(data, indent=1))
-        save_figure(learning_figure(curves), folder / "learning.png")
+        save_figure(distance_figure(curves), folder / "learning.png")
         print(f"wrote {folder / 'learning.json'} and {folder / 'learning.png'}")
 
 
@@ -95,7 +95,7 @@ def first_at_or_below(values: Sequence[float | None], places: Sequence[float], t
     return None
 
 
-def learning_figure(curves: Mapping[str, Any]) -> Any:
+def distance_figure(curves: Mapping[str, Any]) -> Any:
     """Return a figure of the distances at keyframes over control steps and over minutes."""
     from keystride.evaluation.rendering.plot_style import SOFT, styled_figure
 

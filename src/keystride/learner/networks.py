@@ -139,7 +139,7 @@ class Normalizer(nn.Module):
         self.count.copy_(total.clamp(max=self.memory))
 
 
-LATE = 1e3  # s, added to the wait of keyframes that are past
+PAST_WAIT = 1e3  # s, added to the wait of keyframes that are past
 
 
 def upcoming(goals: Tensor, time: int, visible: Tensor | None = None) -> Tensor:
@@ -147,9 +147,9 @@ def upcoming(goals: Tensor, time: int, visible: Tensor | None = None) -> Tensor:
     if not goals.shape[1]:
         return goals.new_zeros(len(goals), goals.shape[2])
     wait = goals[..., time]
-    wait = torch.where(wait < 0.0, LATE - wait, wait)
+    wait = torch.where(wait < 0.0, PAST_WAIT - wait, wait)
     if visible is not None:
-        wait, goals = wait.masked_fill(~visible, 2 * LATE), goals.masked_fill(~visible[..., None], 0.0)
+        wait, goals = wait.masked_fill(~visible, 2 * PAST_WAIT), goals.masked_fill(~visible[..., None], 0.0)
     nearest = wait.argmin(dim=1)[:, None, None].expand(-1, 1, goals.shape[2])
     return goals.gather(1, nearest)[:, 0]
 

@@ -53,7 +53,7 @@ class Samples:
         return len(self.advantage)
 
 
-def concatenate(one: Samples, other: Samples) -> Samples:
+def join_samples(one: Samples, other: Samples) -> Samples:
     """Return the samples of both, one after the other."""
     seen = (torch.cat([getattr(s.observations, f.name) for s in (one, other)]) for f in fields(Observations))
     rest = (torch.cat([getattr(one, f.name), getattr(other, f.name)]) for f in fields(Samples)[1:])
@@ -107,7 +107,7 @@ class Ppo:
         samples, report = self.prepare(rollout)
         count = len(samples)
         if self.symmetry is not None:
-            samples = concatenate(samples, self._mirror(samples, self.symmetry))
+            samples = join_samples(samples, self._mirror(samples, self.symmetry))
         steps = [
             self._step(samples[rows], update_critics)
             for rows, update_critics in self._minibatches(samples.observations.visible, count)

@@ -15,6 +15,8 @@ from keystride.physics.simulator import State, state_rows
 from keystride.robot.description import Floats, Robot
 from keystride.task.config import GoalWidths, RegularizationWidths, TaskConfig
 
+Bools = NDArray[np.bool_]
+
 
 def kernel(x: Floats, sigma: Floats | float, delta: float = 0.0) -> Floats:
     """Return exp(-(max(0, |x| - delta) / sigma)^2) over the last axis; 1 inside the tolerance delta."""
@@ -109,7 +111,7 @@ def error_sizes(error: Floats) -> Floats:
     return np.concatenate([distance, np.abs(error[..., 3:6]), bend], axis=-1)
 
 
-def goals_met(sizes: Floats, presence: Floats, due: Floats, widths: Floats) -> Floats:
+def goals_met(sizes: Floats, presence: Bools, due: Bools, widths: Floats) -> Floats:
     """Return the product of the goal kernels over the components present, on the one step when a keyframe is due; (E,).
 
     sizes and presence (E, K, 5), due (E, K) bool, widths (5,). Absent components are met by definition.
@@ -143,12 +145,12 @@ class ControlStep:
     action: Floats  # (E, 12)
     previous_action: Floats  # (E, 12)
     goals: Goals
-    due: NDArray[np.bool_]  # (E, K) keyframes that are due on this step
+    due: Bools  # (E, K) keyframes that are due on this step
     errors: Floats  # (E, K, 5) sizes of the goal errors of robots with a keyframe due, NaN elsewhere
     widths: Floats  # (5,) of the goal kernels
     following: NDArray[np.intp]  # (n,) robots whose episode follows a clip
     clip: State  # of those: the clip's state at this moment
-    waiting: NDArray[np.bool_]  # (E,) the last keyframe was due before this step
+    waiting: Bools  # (E,) the last keyframe was due before this step
     waiting_position: Floats  # (E, 3) where the robot was then
     log: Callable[[str, NDArray[Any]], None]  # add values to a metric; its mean is written with every iteration
 

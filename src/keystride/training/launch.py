@@ -76,7 +76,7 @@ def launch(command: Sequence[str], processes: int, *, files: Sequence[int] = ())
             **os.environ,
             "WORLD_SIZE": str(processes),
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free_port()),
+            "MASTER_PORT": str(unused_port()),
             PARENT: str(os.getpid()),
             FAILURES: folder,
         }
@@ -144,7 +144,7 @@ def _failure(folder: Path, codes: Sequence[int | None]) -> Exception:
     return UserError(reasons[0]["text"]) if reasons[0]["user"] else WorkerCrash(reasons[0]["text"])
 
 
-def free_port() -> int:
+def unused_port() -> int:
     """Return a TCP port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -9,10 +9,9 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from keystride.errors import UserError
+from keystride.errors import FileError, UserError
 from keystride.learner import parallel
 from keystride.learner.trainer import Trainer, TrainingStopped
-from keystride.policy.metadata import PolicyError
 from keystride.task.rewards import Reward
 from keystride.training.build import load_library, make_trainer
 from keystride.training.config import ResolvedStage, TrainingConfig, config_of_run, stage_at
@@ -78,7 +77,7 @@ def run_worker(folder: Path) -> int:
 
 def _message_for_user(error: Exception) -> str | None:
     """Return what to tell the user, or None when the failure is a defect of the program."""
-    if isinstance(error, (UserError, PolicyError)):
+    if isinstance(error, (UserError, FileError)):
         return str(error)
     if isinstance(error, OSError):  # such as a full disk
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
