@@ -62,6 +62,7 @@ def test_one_is_better_only_where_every_seed_agrees() -> None:
     assert compared([0.1, 0.35], [0.3, 0.4]) == "undecided"
     assert compared([5.0, 6.0], [None, None]) == "better"
     assert compared([None, None], [None, None]) == "undecided"
+    assert compared([0.1], [0.2]) == "undecided"  # one seed says nothing
 
 
 def test_a_claim_is_judged_by_where_it_holds() -> None:

@@ -115,7 +115,7 @@ def anticipation_report(
         name="anticipation",
         title="Anticipation: seeing all goals or the next one only",
         setup=_setup(study),
-        findings=tuple(findings(errors)),
+        findings=(*caution(study.size), *findings(errors)),
         tables=(results_table(errors),),
         pictures={"curves": learning, **paths},
         data={

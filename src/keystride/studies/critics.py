@@ -169,7 +169,7 @@ def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, sear
         name="critics",
         title="Multi-critic and single critic",
         setup=_setup(study),
-        findings=tuple(findings(arms)),
+        findings=(*caution(study.size), *findings(arms)),
         tables=(results_table(arms), search),
         pictures={
             "curves": Picture(

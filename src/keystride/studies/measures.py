@@ -133,7 +133,12 @@ Comparison = Literal["better", "worse", "undecided"]
 
 
 def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Comparison:
-    """How figures of which less is better compare: better or worse only where every seed agrees. None: never reached."""
+    """How figures of which less is better compare: better or worse only where every seed of two or more agrees.
+
+    None stands for what was never reached.
+    """
+    if min(len(ours), len(theirs)) < 2:
+        return "undecided"
     mine, other = ([np.inf if value is None else value for value in values] for values in (ours, theirs))
     if max(mine) < min(other):
         return "better"
