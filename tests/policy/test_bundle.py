@@ -20,7 +20,7 @@ def test_an_unknown_policy_is_one_line_that_helps(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"no policy 'go3': .*a bundle folder, an \.onnx file or a run") as caught:
         find("go3")
     assert all(name in str(caught.value) for name in known())
-    with pytest.raises(PolicyError, match="is a folder, but no bundle"):
+    with pytest.raises(PolicyError, match="is neither a bundle nor a run"):
         find(tmp_path)
 
 

@@ -75,7 +75,7 @@ def test_a_fingerprint_knows_values_names_shapes_and_no_order() -> None:
 
 
 def test_what_holds_no_weights_is_refused(bundle: Path, tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match="one file holds no weights"):
+    with pytest.raises(PolicyError, match="an ONNX file has no weights"):
         load_weights(bundle / POLICY)
     (tmp_path / POLICY).touch()
     (tmp_path / WEIGHTS).write_bytes(b"\xff" * 100)

@@ -62,7 +62,7 @@ def test_onnx_of_other_weights_is_noticed(bundle: Path, tmp_path: Path) -> None:
     weights = load_weights(bundle)
     actor = {name: values + 1 for name, values in weights.actor.items()}
     save_weights(Weights(actor, weights.critics, weights.discriminator), other / WEIGHTS)
-    with pytest.raises(PolicyError, match=r"not made of its weights.safetensors"):
+    with pytest.raises(PolicyError, match=r"not made from its weights.safetensors"):
         check_bundle(other)
 
 
@@ -84,7 +84,7 @@ def refuse(source: Path, folder: Path, error: type[Exception], reason: str, **mo
 def test_a_folder_that_is_no_bundle_is_never_replaced(run_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.md").write_text("one")
-    refuse(run_folder, tmp_path / "thesis", PolicyError, "is no bundle: it will not be replaced")
+    refuse(run_folder, tmp_path / "thesis", PolicyError, "is not a bundle: it will not be replaced")
 
 
 def test_figures_of_another_kind_leave_the_bundle_as_it_is(copy: Path) -> None:
@@ -125,13 +125,13 @@ def test_a_new_bundle_takes_the_old_ones_place_or_leaves_it(bundle: Path, copy: 
 
 
 def test_a_card_says_where_the_policy_comes_from(policy: Policy, trained: Trained) -> None:
-    told = replace(policy.metadata, training_data="mann: 3 clips; own clips", licence="CC BY-NC 4.0")
-    text = card("go2-any", told, trained.settings | {"start_from": "runs/first"}, 12.34)
+    metadata = replace(policy.metadata, training_data="mann: 3 clips; own clips", licence="CC BY-NC 4.0")
+    text = card("go2-any", metadata, trained.settings | {"start_from": "runs/first"}, 12.34)
     for part in (
         "# go2-any\n",
         "any subset of position, roll, pitch, yaw and posture",
         "- mann: 3 clips\n- own clips\n",
-        "under CC BY-NC 4.0, as the clips do. It may not be used commercially.",
+        "under CC BY-NC 4.0, like the clips. It may not be used commercially.",
         "0.1 million control steps, 12.3 hours",
         "begun with the weights of `runs/first`",
         "Not measured yet",

@@ -1,4 +1,4 @@
-"""`keystride check`: is a keyframe script right, and can a Go2 do it?"""
+"""`keystride check`: report mistakes in keyframe scripts, and what the robot can hardly do."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from keystride.keyframes.resolve import Spot
     from keystride.keyframes.script import Keyframe, Script
     from keystride.policy.metadata import Metadata
+    from keystride.robot.description import Robot
 
 
 @dataclass(frozen=True)
 class CheckScripts:
-    """Check keyframe scripts: print each as a table with the speed and turn rate that it asks for.
+    """Check keyframe scripts: print each as a table with the speed and turn rate it requires.
 
-    Warns where that is beyond what a Go2 does. A script that cannot be read ends in exit code 2, with every mistake by
-    file, line and field.
+    Warn where that is more than the robot can do. If a script has mistakes, list all of them by file, line and field, and
+    exit with code 2.
     """
 
     scripts: Annotated[
@@ -35,24 +36,30 @@ class CheckScripts:
     """Keyframe scripts, YAML or JSON."""
 
     policy: str | None = None
-    """Warn where a script leaves what this policy was trained on: a shipped name, a bundle folder or an ONNX file."""
+    """Warn where a script leaves the trained ranges of this policy: a shipped name, a bundle folder or an ONNX file."""
+
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
 
     waypoints: bool = False
-    """Print the waypoints that fill gaps which are too long for the policy."""
+    """Print the waypoints that fill gaps longer than the policy was trained on."""
 
     inbetween: bool = True
-    """Fill such gaps, as `keystride play` does. --no-inbetween judges the script alone."""
+    """Fill such gaps before checking, as `keystride play` does. With --no-inbetween, check the script alone."""
 
     schema: bool = False
-    """Print the JSON Schema of scripts, for editors, and nothing else."""
+    """Print only the JSON Schema of scripts, for editors."""
 
     def run(self) -> int:
         if self.schema:
             return _print_schema()
         if not self.scripts:
             raise UserError("no script given; usage: keystride check SCRIPT... (or --schema)")
-        metadata = _metadata(self) if self.policy is not None or self.waypoints else None
-        return max([_check(path, self, metadata) for path in self.scripts])
+        from keystride.robot.catalogue import load_robot
+
+        robot = load_robot(self.robot)
+        metadata = _metadata(self, robot) if self.policy is not None or self.waypoints else None
+        return max([_check(path, self, robot, metadata) for path in self.scripts])
 
 
 def _print_schema() -> int:
@@ -64,20 +71,16 @@ def _print_schema() -> int:
     return 0
 
 
-def _metadata(command: CheckScripts) -> Metadata:
-    """Of the policy that scripts are judged by."""
+def _metadata(command: CheckScripts, robot: Robot) -> Metadata:
+    """Return the metadata of the policy that scripts are checked against."""
     from keystride.policy import DEFAULT_POLICY
-    from keystride.policy.metadata import PolicyError
     from keystride.policy.runtime import Policy
 
-    try:
-        return Policy.load(command.policy or DEFAULT_POLICY).metadata
-    except PolicyError as error:
-        raise UserError(str(error)) from error
+    return Policy.load(command.policy or DEFAULT_POLICY, robot=robot).metadata
 
 
-def _check(path: Path, command: CheckScripts, metadata: Metadata | None) -> int:
-    """The report on one file; a bad one does not keep the others from theirs."""
+def _check(path: Path, command: CheckScripts, robot: Robot, metadata: Metadata | None) -> int:
+    """Print the report on one file and return its exit code, so that the others are checked too."""
     import sys
 
     from rich.console import Console
@@ -86,7 +89,7 @@ def _check(path: Path, command: CheckScripts, metadata: Metadata | None) -> int:
     from keystride.keyframes.problems import ScriptError
 
     try:
-        _report(Console(), path, load_script(path), command, metadata)
+        _report(Console(), path, load_script(path), command, robot, metadata)
     except (ScriptError, OSError) as error:
         lines = error.lines() if isinstance(error, ScriptError) else [f"{path}: {error.strerror}"]
         print("\n".join(f"error: {line}" for line in lines), file=sys.stderr)
@@ -94,7 +97,9 @@ def _check(path: Path, command: CheckScripts, metadata: Metadata | None) -> int:
     return 0
 
 
-def _report(console: Console, path: Path, script: Script, command: CheckScripts, metadata: Metadata | None) -> None:
+def _report(
+    console: Console, path: Path, script: Script, command: CheckScripts, robot: Robot, metadata: Metadata | None
+) -> None:
     from rich.text import Text
 
     from keystride.keyframes.feasibility import warnings
@@ -102,15 +107,15 @@ def _report(console: Console, path: Path, script: Script, command: CheckScripts,
 
     last = script.keyframes[-1]
     console.print(Text(f"{path}: {len(script.keyframes)} keyframes in {last.time:g} s"))
-    console.print(_table(script))
-    outside = [] if metadata is None else outside_training(script, metadata, inbetween=command.inbetween)
+    console.print(_table(script, robot))
+    outside = [] if metadata is None else outside_training(script, metadata, robot, inbetween=command.inbetween)
     plan = None
     if script.stage is not None and command.inbetween:  # the path to be judged is the one over the waypoints
-        plan = planned(script, metadata or _metadata(command))
-    for warning in (*warnings(script, plan=plan), *outside):
+        plan = planned(script, metadata or _metadata(command, robot), robot)
+    for warning in (*warnings(script, robot, plan), *outside):
         console.print(Text(f"warning: keyframe {warning.row + 1}: {warning.message}", style="yellow"), soft_wrap=True)
     if metadata is not None and command.waypoints:
-        lines = waypoint_lines(planned(script, metadata))
+        lines = waypoint_lines(planned(script, metadata, robot))
         console.print(Text(f"{len(lines)} waypoints"))
         for line in lines:
             console.print(Text(line), soft_wrap=True)
@@ -120,7 +125,7 @@ COLUMNS = ("#", "time\ns", "x y z\nm", "roll pitch\nyaw deg", "speed\nm/s", "tur
 WORDS = ("posture", "label")
 
 
-def _table(script: Script) -> Table:
+def _table(script: Script, robot: Robot) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -132,7 +137,7 @@ def _table(script: Script) -> Table:
     for heading in COLUMNS:
         text = heading in WORDS
         table.add_column(heading, justify="left" if text else "right", no_wrap=not text, overflow="fold")
-    for number, row in enumerate(zip(script.keyframes, spots(script), demands(script), strict=True), start=1):
+    for number, row in enumerate(zip(script.keyframes, spots(script), demands(script, robot), strict=True), start=1):
         table.add_row(*map(Text, (str(number), *_cells(script, *row))))
     return table
 

@@ -26,7 +26,7 @@ class CompareCurves:
         for name, curve in curves.items():
             _print(name, curve)
         if self.plot is not None:
-            from keystride.evaluation.figures import compared_curves
+            from keystride.evaluation.rendering.figures import compared_curves
             from keystride.evaluation.rendering.plot_style import save_figure
 
             try:

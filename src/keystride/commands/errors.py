@@ -1,4 +1,4 @@
-"""A mistake of the user's is one clear line and exit code 2; a mistake of ours is a traceback."""
+"""Report user errors as one line with exit code 2; let programming errors show their traceback."""
 
 import os
 import sys
@@ -26,8 +26,8 @@ EXTRAS = {  # module that may be absent, and the extra that brings it
 
 
 def report(error: Exception) -> int:
-    """Print what went wrong for the user and return the exit code; an error of ours is raised again."""
-    if isinstance(error, BrokenPipeError):  # the reader went away, as with `| head`: nobody is left to tell
+    """Print a user error and return the exit code; raise a programming error again."""
+    if isinstance(error, BrokenPipeError):  # the reader went away, as with `| head`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (the interpreter flushes it on exit)
         return 0
     message = explain(error)
@@ -38,7 +38,7 @@ def report(error: Exception) -> int:
 
 
 def explain(error: Exception) -> str | None:
-    """The message for an error at the edges of the program, or None when it is a fault of the program's own."""
+    """Return the message for a user error, or None for a programming error."""
     if isinstance(error, (UserError, FileError)):
         return str(error)
     if isinstance(error, ModuleNotFoundError):
@@ -54,7 +54,7 @@ def _missing_extra(error: ModuleNotFoundError) -> str | None:
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:
         return None
-    return f"{module} is not installed; it comes with: pip install 'keystride[{EXTRAS[module]}]'"
+    return f"{module} is not installed; install it with: pip install 'keystride[{EXTRAS[module]}]'"
 
 
 def _file_trouble(error: OSError) -> str:

@@ -1,4 +1,4 @@
-"""`keystride evaluate`: the paper's tables, with our figures beside its own."""
+"""`keystride evaluate`: measure a policy on the paper's scenarios and on everyday scripts."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ WIDTH = 118  # of tables that go to a file or a pipe
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure a policy: errors at keyframes, falls, style and robustness, with the paper's cells beside ours.
+    """Measure a policy: errors at keyframes, falls, style and robustness, next to the paper's results.
 
-    Everything is simulated with fixed seeds: the same command prints the same figures on the same machine.
+    Seeds are fixed: the same command prints the same results on the same machine.
     """
 
     policy: str = DEFAULT_POLICY
     """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
     next_policy: str | None = None
-    """The policy that is aware of the next goal only, to be compared with in the anticipation suite."""
+    """Policy that sees only the next goal, for comparison in the anticipation suite."""
     suite: Literal["matching", "generalization", "anticipation", "everyday", "style", "robustness", "all"] = "all"
-    """What to measure."""
+    """The suite to run."""
     episodes: int = 256
-    """Episodes a scenario, all at once."""
+    """Number of episodes per scenario, simulated at once."""
     library: tuple[Path, ...] = ()
-    """Motion libraries that keyframes are drawn from. None: the authored clips that ship with keystride."""
+    """Motion libraries to draw keyframes from. Default: the authored clips that ship."""
     unseen: tuple[Path, ...] = ()
-    """Motion libraries that the policy has never seen."""
+    """Motion libraries that the policy was not trained on."""
     authored: bool = True
-    """Add the authored clips to the libraries, as training does."""
+    """Use the authored clips besides the libraries, as training does. With --no-authored, use the libraries alone."""
     robot: str = "go2"
     """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     inbetween: bool = True
-    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows the policy the script alone."""
+    """Fill gaps longer than the policy was trained on with waypoints. With --no-inbetween, the policy sees the script alone."""
     seed: int = 0
-    """Seed of everything that is drawn at random."""
+    """Random seed."""
     threads: int = 0
-    """0: one a core. The figures do not depend on it."""
+    """Number of threads; 0 means one per core. Results do not depend on it."""
     json: Path | None = None
-    """Write all rows as JSON; - prints them instead of the tables."""
+    """Write all results as JSON; with -, print JSON instead of tables."""
     out: Path | None = None
     """Folder for the report: one HTML file with all tables and figures."""
 
@@ -76,7 +76,7 @@ class Evaluate:
 
     @property
     def about(self) -> str:
-        return f"{Path(self.policy).name}, {self.episodes} episodes a scenario, seed {self.seed}"
+        return f"{Path(self.policy).name}, {self.episodes} episodes per scenario, seed {self.seed}"
 
 
 def _setting(command: Evaluate, bars: Bars) -> Setting:
@@ -114,7 +114,7 @@ def _contender(name: str, robot: Robot) -> Contender:
 
 
 def _bars() -> Bars:
-    """On stderr, so that tables and JSON can be piped."""
+    """Return progress bars on stderr, so that tables and JSON can be piped."""
     from rich.console import Console
     from rich.progress import Progress as Bars
 
@@ -135,7 +135,7 @@ def _print(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
     from keystride.evaluation.tables import suite_table
 
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
-    console.print(f"{command.about}; the paper's cells stand below ours", highlight=False)
+    console.print(f"{command.about}; the paper's results below ours", highlight=False)
     for name, outcome in outcomes.items():
         console.print(_rich(suite_table(name, outcome.rows)))
     console.print(f"met: {THRESHOLDS}, and no fall before", highlight=False)
@@ -145,9 +145,9 @@ def _print(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
 
 def _hints(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> Iterator[str]:
     if "generalization" in outcomes and not command.unseen:
-        yield "unseen clips were not measured: --unseen DIR names a library of them"
+        yield "unseen clips were not measured; pass a library with --unseen DIR"
     if "anticipation" in outcomes and command.next_policy is None:
-        yield "nothing to compare anticipation with: --next-policy names a policy that sees the next goal only"
+        yield "no comparison for anticipation; pass a policy that sees only the next goal with --next-policy"
 
 
 def _rich(table: Table) -> Any:
@@ -193,9 +193,9 @@ def _write_json(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None
 
 
 def _pictures(setting: Setting) -> list[Any]:
-    """The paper's position figures, which belong to no suite."""
-    from keystride.evaluation import figures
-    from keystride.evaluation.report import Picture
+    """Return the paper's figures of position goals, which belong to no suite."""
+    from keystride.evaluation.rendering import figures
+    from keystride.evaluation.rendering.report import Picture
     from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
     from keystride.evaluation.suites import run_waypoints
 
@@ -208,7 +208,7 @@ def _pictures(setting: Setting) -> list[Any]:
 
 
 def _write_report(command: Evaluate, outcomes: Mapping[str, SuiteOutcome], pictures: list[Any]) -> None:
-    from keystride.evaluation.report import report_page
+    from keystride.evaluation.rendering.report import report_page
     from keystride.files import write_atomically
 
     assert command.out is not None
@@ -219,8 +219,7 @@ def _write_report(command: Evaluate, outcomes: Mapping[str, SuiteOutcome], pictu
 
 
 def _curve(policy: str) -> dict[str, Any] | None:
-    """How the policy learnt, where that is known."""
-
+    """Return the learning curve of the policy, if there is one."""
     from keystride.policy.bundle import CURVE, find, is_run
     from keystride.policy.curve import read_bundle_curve, read_curve
 

@@ -1,4 +1,4 @@
-"""`keystride play`: a policy performs a keyframe script."""
+"""`keystride play`: simulate a keyframe script under a policy."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from keystride.evaluation.recording import Recording
     from keystride.keyframes.script import Script
     from keystride.policy.runtime import Policy
+    from keystride.robot.description import Robot
 
 
 MAX_SECONDS_AFTER = 3600.0
@@ -27,10 +28,10 @@ MAX_SECONDS_AFTER = 3600.0
 
 @dataclass(frozen=True)
 class Play:
-    """Simulate a keyframe script and print how far off the robot is at every keyframe.
+    """Simulate a keyframe script and print the error at every keyframe.
 
-    The robot starts in its stance at the origin and faces x. On request the episode is written as a film, a replay for
-    the browser, a picture or figures.
+    The robot starts in its stance at the origin, facing x. Options write the episode as a film, a replay for the browser, a
+    plot or data.
     """
 
     script: Annotated[Path, tyro.conf.Positional]
@@ -40,19 +41,19 @@ class Play:
     robot: str = "go2"
     """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     video: Path | None = None
-    """Write a film (.mp4 or .gif) with the keyframes as translucent robots."""
+    """Write a film (.mp4 or .gif); keyframes are shown as translucent robots."""
     html: Path | None = None
-    """Write a replay that any browser opens from the disk."""
+    """Write a replay as one HTML file that works offline."""
     plot: Path | None = None
-    """Write a picture (.png, .svg, .pdf): path from above, height, angles, joints."""
+    """Write a plot (.png, .svg, .pdf): path from above, height, angles, joints."""
     json: Path | None = None
-    """Write the errors as JSON; - prints them instead of the table."""
+    """Write the errors as JSON; with -, print JSON instead of the table."""
     npz: Path | None = None
-    """Write the trajectory: time, base_position, base_orientation (w x y z) and joint_angles, 50 rows a second."""
+    """Write the trajectory: time, base_position, base_orientation (w x y z) and joint_angles, 50 rows per second."""
     seconds_after: float = 1.0
-    """Go on for this many seconds after the last keyframe."""
+    """Seconds to simulate after the last keyframe."""
     inbetween: bool = True
-    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
+    """Fill gaps longer than the policy was trained on with waypoints. With --no-inbetween, the policy sees the script alone."""
     viewer: bool = False
     """Show the episode in a window."""
 
@@ -64,7 +65,7 @@ class Play:
 
         robot = load_robot(self.robot)
         policy, script = open_policy(self.policy, robot=robot), _load_script(self.script)
-        _warn(policy, script, inbetween=self.inbetween)
+        _warn(policy, script, robot, inbetween=self.inbetween)
         recording = play_script(
             policy,
             robot,
@@ -129,12 +130,14 @@ def _load_script(path: Path) -> Script:
         raise UserError(f"{first} (and {more} more: keystride check {path})" if more else first) from error
 
 
-def _warn(policy: Policy, script: Script, *, inbetween: bool) -> None:
-    """What is beyond the robot, and what is beyond the policy's training; it is played and measured all the same."""
+def _warn(policy: Policy, script: Script, robot: Robot, *, inbetween: bool) -> None:
+    """Print what is beyond the robot or the policy's training; the script is played all the same."""
     from keystride.keyframes.feasibility import warnings
-    from keystride.policy.outside import outside_training
+    from keystride.policy.outside import outside_training, planned
 
-    for one in (*warnings(script), *outside_training(script, policy.metadata, inbetween=inbetween)):
+    plan = planned(script, policy.metadata, robot) if inbetween else None
+    outside = outside_training(script, policy.metadata, robot, inbetween=inbetween)
+    for one in (*warnings(script, robot, plan), *outside):
         print(f"warning: keyframe {one.row + 1}: {one.message}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Many robots under one controller, each with its own keyframes: what happened, and how far off each keyframe was."""
+"""Simulate many robots with one controller, each with its own start and keyframes, and measure the error at each keyframe."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -38,12 +38,12 @@ class World:
     randomization: Randomization | None = None
     friction: float | None = None  # the same for all; None: the model's own
     seed: int = 0  # of the randomisation
-    threads: int = 0  # 0: one a core; the figures do not depend on it
+    threads: int = 0  # 0: one per core; results do not depend on it
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Every state from the start on; T + 1 states of E robots, T joint targets."""
+    """All states from the start: T + 1 states of E robots, T joint targets."""
 
     position: Floats  # (T + 1, E, 3)
     orientation: Floats  # (T + 1, E, 4)
@@ -66,7 +66,7 @@ class EpisodeRollout:
 
     @property
     def errors(self) -> Floats:
-        """(E, K, 6) at each keyframe's own step. A fallen robot's are read where it lies: no episode is left out."""
+        """(E, K, 6) at each keyframe's own step; for a fallen robot, where it lies, so that no episode is left out."""
         return errors_when_due(self.goals, self.trace)
 
     @property
@@ -152,7 +152,7 @@ def _simulate(
 
 
 def frozen_where_diverged(state: State, before: State) -> State:
-    """A simulation that blew up counts as a fall; its last sane state stands for it."""
+    """Replace the state of simulations that diverged by their last valid state; they count as falls."""
     if not state.diverged.any():
         return state
     kept = {

@@ -114,7 +114,7 @@ def _frames_by_tag(clips: Sequence[Clip], starts: NDArray[np.int64]) -> dict[str
 
 
 def _weights(frames: Frames, clips: Sequence[Clip], clip_of: Indices, balance: Balance) -> Floats:
-    """One weight a frame: the clip's own, times what brings its speed class to its share."""
+    """Return one weight per frame: the clip's own, scaled so that each speed class gets its share."""
     speed = _smooth(np.linalg.norm(frames.linear_velocity[:, :2], axis=1))
     kind = np.searchsorted(balance.speeds, speed)
     weight = np.array([float(clip.metadata.get("weight", 1.0)) for clip in clips])[clip_of]

@@ -1,4 +1,4 @@
-"""Where policies live: bundles that ship by name, bundle folders, single ONNX files, and the runs they come from."""
+"""Find policies: bundles that ship, by name; bundle folders; ONNX files; training runs and checkpoints."""
 
 from pathlib import Path
 
@@ -9,20 +9,20 @@ POLICY = "policy.onnx"  # actor, with everything around it
 CRITIC = "critic.onnx"  # critics, likewise
 WEIGHTS = "weights.safetensors"  # of all networks, to go on training
 CONFIG = "config.yaml"  # all settings of the run
-CURVE = "curve.json"  # how it learnt, see policy.curve
+CURVE = "curve.json"  # its learning curve, see policy.curve
 FIGURES = "figures.json"  # rows of `keystride evaluate`, when there are any
 NOTES = "notes.md"  # further known limits, when there are any
-CARD = "card.md"  # the same and the rest, for people
+CARD = "card.md"  # the model card
 METRICS = "metrics.jsonl"  # in runs only
 
 
 def known() -> tuple[str, ...]:
-    """Names of the policies that come with keystride."""
+    """Return the names of the policies that ship."""
     return tuple(sorted(path.name for path in SHIPPED.glob("*") if is_bundle(path)))
 
 
 def find(name_or_path: str | Path) -> Path:
-    """The bundle folder, ONNX file, run or checkpoint folder that is meant. Shipped names go before folders."""
+    """Return the bundle folder, ONNX file, run or checkpoint folder of a policy. Shipped names take precedence over paths."""
     if str(name_or_path) in known():
         return SHIPPED / str(name_or_path)
     path = Path(name_or_path)
@@ -30,13 +30,13 @@ def find(name_or_path: str | Path) -> Path:
         raise PolicyError(f"no policy {str(name_or_path)!r}: {_choices()}")
     if path.is_file() or is_bundle(path) or is_run(path) or is_checkpoint(path):
         return path
-    raise PolicyError(f"{path} is a folder, but no bundle and no run with a checkpoint: {_choices()}")
+    raise PolicyError(f"{path} is neither a bundle nor a run with a checkpoint: {_choices()}")
 
 
 def onnx_file(name_or_path: str | Path, name: str = POLICY) -> Path:
-    """The ONNX file of a policy, ready to run; or, with the name CRITIC, of its critics.
+    """Return the ONNX file of a policy, or of its critics with the name CRITIC.
 
-    Runs have one too, from the last time that they became better.
+    Runs have one too, written whenever their best checkpoint changes.
     """
     path = find(name_or_path)
     if path.is_file():
@@ -44,7 +44,7 @@ def onnx_file(name_or_path: str | Path, name: str = POLICY) -> Path:
     if (path / name).is_file():
         return path / name
     if is_bundle(path):
-        raise PolicyError(f"{path} holds no {name}")
+        raise PolicyError(f"{path} has no {name}")
     raise PolicyError(f"{path} has no {name} yet: `keystride export {path} --out FILE.onnx` makes one")
 
 
@@ -61,7 +61,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def run_checkpoint(run: Path, *, newest: bool = False) -> Path | None:
-    """The best weights of a run, or its latest."""
+    """Return the best checkpoint of a run, or its newest."""
     if is_checkpoint(run / "best") and not newest:
         return run / "best"
     numbered = sorted(path for path in (run / "checkpoints").glob("[0-9]*") if path.name.isdigit())
@@ -69,14 +69,14 @@ def run_checkpoint(run: Path, *, newest: bool = False) -> Path | None:
 
 
 def home(place: Path) -> Path:
-    """The folder that holds a policy's configuration: the bundle, the run, or the run of a checkpoint."""
+    """Return the folder with a policy's configuration: the bundle, the run, or the run of a checkpoint."""
     for folder in (place, place.parent, place.parent.parent):
         if (folder / CONFIG).is_file():
             return folder
-    raise PolicyError(f"{place}: no {CONFIG} says how it was trained")
+    raise PolicyError(f"{place}: it has no {CONFIG}")
 
 
 def _choices() -> str:
     names = known()
     shipped = f"known names are {', '.join(names)}; " if names else ""
-    return f"{shipped}a bundle folder, an .onnx file or a run folder will do as well"
+    return f"{shipped}or give a bundle folder, an .onnx file or a run folder"

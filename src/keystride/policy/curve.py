@@ -1,4 +1,4 @@
-"""A run's learning curve, thinned to what a plot can show."""
+"""The learning curve of a run, thinned for plotting."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

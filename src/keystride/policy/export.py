@@ -1,4 +1,8 @@
-"""Torch modules to self-describing ONNX files."""
+"""Export trained networks as self-describing ONNX files.
+
+Goal tokens, masking, normalisation and action scaling are part of the graph, so that code which runs a policy does not
+repeat them.
+"""
 
 import contextlib
 import io
@@ -59,13 +63,13 @@ def _onnx(graph: nn.Module, outputs: tuple[str, ...]) -> onnx.ModelProto:
 
 
 def _example(name: str, shape: tuple[Any, ...]) -> Tensor:
-    """Two robots with three keyframes: neither number may be one, or it would stay one."""
+    """Two robots with three keyframes; a size of one would be exported as a constant."""
     size = (2, *(3 if length == "K" else length for length in shape))
     return torch.ones(size, dtype=torch.bool) if name in BITS else torch.ones(size)
 
 
 def _without_traces(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Drop what the exporter notes on every node: stack traces with the paths of this machine."""
+    """Drop the stack traces that the exporter adds to every node: they contain local paths."""
     del model.graph.metadata_props[:]
     for node in model.graph.node:
         node.doc_string = ""
@@ -77,7 +81,7 @@ def _without_traces(model: onnx.ModelProto) -> onnx.ModelProto:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """The exporter prints its progress and warns of its own insides."""
+    """Silence the exporter's progress messages and internal warnings."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -92,12 +96,12 @@ def _quiet() -> Any:
 
 
 class GraphInputs(nn.Module):
-    """The graph's inputs to what the networks were trained on: state (B, 46), goals (B, K, 24), visible (B, K)."""
+    """Turn the graph's inputs into those of the networks: state (B, 46), goals (B, K, 24), visible (B, K)."""
 
     def __init__(self, components: tuple[str, ...]) -> None:
         super().__init__()
-        self.register_buffer("learnt", torch.tensor([name in components for name in COMPONENTS]))
-        self.learnt: Tensor
+        self.register_buffer("trained", torch.tensor([name in components for name in COMPONENTS]))
+        self.trained: Tensor
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         given = dict(zip(INPUTS, inputs, strict=True))
@@ -116,7 +120,7 @@ class GraphInputs(nn.Module):
         return state, tokens, given["goal_visible"] & goals.presence.any(dim=-1)
 
     def _goals(self, given: dict[str, Tensor]) -> Goals:
-        """What is absent may hold anything, even NaN, which no multiplication by zero removes."""
+        """Absent components may hold anything, even NaN."""
         goals = Goals(
             step=given["goal_time"],
             position=given["goal_position"],
@@ -125,7 +129,7 @@ class GraphInputs(nn.Module):
             presence=given["goal_presence"],
             height=given["goal_height"],
         )
-        return with_components(goals, goals.presence & self.learnt)
+        return with_components(goals, goals.presence & self.trained)
 
 
 class PolicyGraph(nn.Module):

@@ -1,7 +1,7 @@
-"""A policy with the gaps of its scripts filled in: what plays scripts everywhere, in simulation and on the robot.
+"""Play scripts with their gaps filled in, in simulation and on the robot.
 
-The planner adds waypoints where keyframes leave what the policy was trained on, and after the last keyframe it keeps the
-robot where it was asked to be. Waypoints are for the policy alone: nothing is measured by them.
+The planner adds waypoints where keyframes are farther apart than in training, and after the last keyframe it keeps the
+robot where it was asked to be. Only the policy sees waypoints; nothing is measured by them.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -34,7 +34,7 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Route:
-    """What a guide remembers between control steps. Immutable: it may be kept, and given back later."""
+    """The state of a guide between control steps. Immutable, so it can be stored and restored."""
 
     asked: Goals  # the script's keyframes
     plan: WaypointPlan
@@ -45,7 +45,7 @@ class Route:
 
 
 class Guide:
-    """Drives robots by a policy, as `Policy` does, with the gaps of their scripts filled in."""
+    """A policy that fills the gaps of scripts; has the same interface as `Policy`."""
 
     def __init__(self, policy: Policy, robot: Robot = GO2, pace: Pace = PACE) -> None:
         self.policy, self.metadata = policy, policy.metadata
@@ -57,11 +57,11 @@ class Guide:
         return self.policy.resting_action(joint_angles)
 
     def step(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> tuple[Floats, Floats]:
-        """As `Policy.step`; the goals are the script's own keyframes."""
+        """Do what `Policy.step` does; goals are the keyframes of the script."""
         return self.policy.step(state, self.seen(state, goals, now), now, previous_action)
 
     def seen(self, state: RobotState, goals: Goals, now: Any) -> Goals:
-        """The keyframes and waypoints that the policy is shown at control step now (E,)."""
+        """Return the keyframes and waypoints that the policy sees at control step now (E,)."""
         route = self.route
         if route is None or route.asked is not goals:
             route = self._begin(_present(state, now), goals)
@@ -79,7 +79,7 @@ class Guide:
         return Route(goals, found, _steps(found), last, last, np.full((len(last), 3), np.nan))
 
     def _renew(self, route: Route, present: Present, rows: Rows) -> Route:
-        """Plan again from where these robots are: on to their next keyframe, or to where they are to stay."""
+        """Plan again from where these robots are, to their next keyframe or to where they should stay."""
         goals, pose, renew, merged = route.asked, route.pose.copy(), route.renew.copy(), route.plan
         over = route.last[rows] <= present.step[rows]
         coming, over = rows[~over], rows[over]
@@ -104,7 +104,7 @@ class Guide:
         return Route(goals, merged, _steps(merged), route.last, renew, pose)
 
     def _shown(self, route: Route, now: Any) -> Goals:
-        """The earliest rows that have not expired; the script itself as long as the plan adds nothing to it."""
+        """Return the earliest rows that have not expired, or the script itself if the plan adds nothing to it."""
         if not route.plan.soft.any():
             return route.asked
         first = (route.step < now[:, None] - VISIBLE_STEPS_AFTER).sum(axis=1)
@@ -117,12 +117,12 @@ class Guide:
         return self._window[2]
 
     def _roomy(self, found: WaypointPlan) -> WaypointPlan:
-        """With unused columns at the end, so that a window never reaches beyond."""
+        """Add unused columns at the end, so that a window never reaches beyond."""
         return _widened(found, found.soft.shape[1] + self.metadata.max_keyframes)
 
 
 def guided(controller: Any, robot: Robot = GO2, *, inbetween: bool = True) -> Any:
-    """Return a policy with in-betweens, for one run from its start; any other controller as it is."""
+    """Return a guide for a policy, to be used for one run; return any other controller unchanged."""
     return Guide(controller, robot) if inbetween and isinstance(controller, Policy) else controller
 
 
@@ -132,14 +132,14 @@ def _present(state: RobotState, now: Any) -> Present:
 
 
 def _stopped(present: Present) -> Present:
-    """Where robots come to a stop."""
+    """Return where the robots will have stopped."""
     return replace(present, position=present.position + STOPPING * present.velocity, velocity=0.0 * present.velocity)
 
 
 def _resting_pose(goals: Goals, stopped: Present, ranges: TrainedRanges) -> Floats:
-    """(E, 3) as the last keyframe asks; where it leaves something open, as the robot stops.
+    """Return the pose to hold (E, 3): that of the last keyframe, completed by where the robot stops.
 
-    A robot that stops a little beyond, and cannot walk back as it stands, stays there.
+    A robot that stops a little too far, and was not trained to step back, stays where it is.
     """
     at = np.arange(len(stopped.step)), np.where(used(goals), goals.step, -1).argmax(axis=1)
     bits, asked = goals.presence[at], goals.position[at][:, :2]
@@ -152,7 +152,7 @@ def _resting_pose(goals: Goals, stopped: Present, ranges: TrainedRanges) -> Floa
 
 
 def _off_path(route: Route, state: RobotState, now: Any) -> NDArray[np.bool_]:
-    """(E,) which robots cannot be at their next waypoint in time; those on the way to a keyframe are left alone."""
+    """Return (E,) which robots cannot reach their next waypoint in time; those next to a keyframe are left alone."""
     coming = np.minimum((route.step < now[:, None]).sum(axis=1), route.step.shape[1] - 1)
     at = np.arange(len(coming)), coming
     reach = CATCH_UP * CONTROL_DT * (route.plan.goals.step[at] - now)
@@ -176,7 +176,7 @@ def _widened(found: WaypointPlan, columns: int) -> WaypointPlan:
 
 
 def _replaced(whole: WaypointPlan, rows: Rows, part: WaypointPlan) -> WaypointPlan:
-    """The plan of all robots with that of some replaced."""
+    """Replace the plans of some robots."""
     if len(rows) == len(whole.soft):
         return part
     columns = max(whole.soft.shape[1], part.soft.shape[1])

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the exported graphs, and what must hold of a file before it is run."""
+"""Inputs and outputs of exported graphs, and the checks that a file must pass before it is run."""
 
 from collections.abc import Iterator
 from math import prod
@@ -36,10 +36,10 @@ BROKEN = "it is not an ONNX file, or a broken one"
 
 
 def read_properties(content: bytes) -> dict[str, str]:
-    """Return the metadata of an ONNX file, after a look at all of its graph.
+    """Return the metadata of an ONNX file, after checking its whole graph.
 
-    A policy needs neither data of other files, nor graphs inside of graphs, nor operators from elsewhere: a file with any
-    of these is refused, whatever the runtime would make of it.
+    A policy needs no external data, nested graphs or custom operators. A file with any of these is refused, even if the
+    runtime would accept it.
     """
     properties: dict[str, str] = {}
     graphs = 0

@@ -1,4 +1,4 @@
-"""Any policy, ready to run: what ships or was exported, as it is; a run, exported on the way."""
+"""Open any policy: one that ships, a bundle or an ONNX file as it is, a training run by exporting it first; and its weights."""
 
 import hashlib
 from dataclasses import dataclass
@@ -20,36 +20,36 @@ PARTS = ("actor", "critics", "discriminator")
 
 
 def open_policy(name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> Policy:
-    """As Policy.load, and checkpoints and runs at their best too: these may need torch and take some seconds."""
+    """Load a policy as Policy.load does, or export the best checkpoint of a run first, which needs torch and a few seconds."""
     place = find(name_or_path)
-    if _exported(place):
+    if _exported(place, robot):
         return Policy.load(place, robot=robot, threads=threads)
-    return Policy(Network(_export(place), robot=robot, threads=threads))
+    return Policy(Network(_export(place, robot), robot=robot, threads=threads))
 
 
-def policy_content(name_or_path: str | Path) -> bytes:
-    """The ONNX file of any policy, as bytes."""
+def policy_content(name_or_path: str | Path, robot: Robot = GO2) -> bytes:
+    """Return the ONNX file of any policy, as bytes."""
     place = find(name_or_path)
-    if not _exported(place):
-        return _export(place)
-    Policy.load(place)  # a file that cannot be used is not handed on
+    if not _exported(place, robot):
+        return _export(place, robot)
+    Policy.load(place, robot=robot)  # do not hand on a file that cannot be used
     return onnx_file(place).read_bytes()
 
 
-def _exported(place: Path) -> bool:
-    return place.is_file() or is_bundle(place) or ((place / POLICY).is_file() and _fresh(place))
+def _exported(place: Path, robot: Robot) -> bool:
+    return place.is_file() or is_bundle(place) or ((place / POLICY).is_file() and _up_to_date(place, robot))
 
 
-def _fresh(run: Path) -> bool:
-    """Whether a run's file is that of its best weights: it is written after them."""
-    return Policy.load(run).metadata.weights_sha256 == fingerprint(load_weights(run).actor)
+def _up_to_date(run: Path, robot: Robot) -> bool:
+    """Whether a run's ONNX file belongs to its best weights: it is written after them."""
+    return Policy.load(run, robot=robot).metadata.weights_sha256 == fingerprint(load_weights(run).actor)
 
 
-def _export(place: Path) -> bytes:
+def _export(place: Path, robot: Robot) -> bytes:
     from keystride.policy.export import policy_file
     from keystride.policy.trained import load_trained
 
-    return policy_file(load_trained(place))
+    return policy_file(load_trained(place, robot), robot)
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Weights:
     discriminator: Tensors  # empty when training had none
 
     def tree(self) -> dict[str, Tensors]:
-        """By network, those that there are."""
+        """Return the tensors of each network that is present."""
         return {part: getattr(self, part) for part in PARTS if getattr(self, part)}
 
 
 def load_weights(name_or_path: str | Path) -> Weights:
-    """Of a shipped policy, a bundle folder, a run (its best checkpoint) or a checkpoint folder."""
+    """Load the weights of a shipped policy, a bundle folder, a run (its best checkpoint) or a checkpoint folder."""
     file = _file(find(name_or_path))
     try:
         tensors = read_tensors(file)
@@ -84,7 +84,7 @@ def save_weights(weights: Weights, file: Path) -> None:
 
 
 def fingerprint(tensors: Tensors) -> str:
-    """SHA-256 over names, shapes, types and values, in the order of names."""
+    """Return the SHA-256 over names, shapes, types and values, in the order of names."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         values = np.ascontiguousarray(tensors[name])
@@ -95,7 +95,7 @@ def fingerprint(tensors: Tensors) -> str:
 
 def _file(path: Path) -> Path:
     if path.is_file():
-        raise PolicyError(f"{path}: one file holds no weights to train on; a bundle, a run or a checkpoint does")
+        raise PolicyError(f"{path}: an ONNX file has no weights to train on; a bundle, a run or a checkpoint has")
     if is_bundle(path):
         return path / WEIGHTS
     place = path if is_checkpoint(path) else run_checkpoint(path)

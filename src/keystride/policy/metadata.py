@@ -1,6 +1,6 @@
-"""What a policy file says of itself, as strings in the ONNX file's metadata.
+"""The metadata of a policy: strings in its ONNX file.
 
-The first names are those that users of mjlab know; lists are separated by commas, as there.
+The first names, and lists separated by commas, are those of mjlab.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ MARK = b"file_sha256\x12\x40"  # in the file: the key, then the tag and the leng
 
 
 class PolicyError(FileError):
-    """A policy cannot be found, read or used; the message says why in one line."""
+    """A policy cannot be found, read or used; the message gives the reason in one line."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Metadata:
     licence: str
     keystride_version: str
     weights_sha256: str  # of the trained tensors, see policy.weights
-    # What one keyframe differed from the next by in training; a file without these was trained on the paper's ranges.
+    # Ranges from one keyframe to the next in training; files without these were trained on the paper's ranges.
     trained_gap_s: tuple[float, ...] = TrainedRanges.gap_s
     trained_distance_m: tuple[float, ...] = TrainedRanges.distance_m
     trained_direction_rad: tuple[float, ...] = TrainedRanges.direction_rad
@@ -54,7 +54,7 @@ class Metadata:
 
     @property
     def ranges(self) -> TrainedRanges:
-        """What the policy was trained on, as the planner of in-betweens reads it."""
+        """The trained ranges, as the planner of in-betweens reads them."""
         trained = {name: getattr(self, f"{TRAINED}{name}") for name in RANGES}
         return TrainedRanges(**trained, components=self.goal_components)
 
@@ -78,7 +78,7 @@ def from_strings(strings: Mapping[str, str]) -> Metadata:
 
 
 def sealed(content: bytes) -> bytes:
-    """The serialised file with its own checksum in place of the zeros."""
+    """Return the serialised file with its checksum in place of the zeros."""
     start = _digits(content)
     return content[:start] + file_checksum(content).encode() + content[start + len(ZEROS) :]
 

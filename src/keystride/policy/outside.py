@@ -1,4 +1,4 @@
-"""What a script asks of a policy beyond its training, once the gaps are filled in."""
+"""Where a script leaves the ranges that a policy was trained on, after its gaps have been filled in."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ from keystride.robot.go2 import GO2
 
 @dataclass(frozen=True)
 class Outside:
-    """A keyframe of the script, counted from 0, and what about it, or about the way to it, was not trained."""
+    """The row of a keyframe, counted from 0, and what about it or the path to it was not trained."""
 
     row: int
     message: str
 
 
 def planned(script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween: bool = True) -> WaypointPlan:
-    """Keyframes and waypoints of a robot that stands at the origin and faces x."""
-    goals = script_goals(script)
+    """Return keyframes and waypoints for a robot that starts at the origin, facing x."""
+    goals = script_goals(script, robot=robot)
     ranges = metadata.ranges
     present = Present(np.zeros(1, dtype=np.int64), np.zeros((1, 2)), np.zeros(1), np.zeros((1, 2)))
     found = plan(goals, present, ranges, stand(robot))
@@ -36,11 +36,11 @@ def planned(script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween
 def outside_training(
     script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween: bool = True
 ) -> list[Outside]:
-    """One entry for each way in which a keyframe, or the way to it, leaves the trained ranges."""
+    """Return an entry for each way in which a keyframe, or the path to it, leaves the trained ranges."""
     found = planned(script, metadata, robot, inbetween=inbetween)
     unknown = [
         Outside(row, f"asks for {', '.join(parts)}; the policy knows {', '.join(metadata.goal_components)}")
-        for row, bits in enumerate(script_goals(script).presence[0])
+        for row, bits in enumerate(script_goals(script, robot=robot).presence[0])
         for parts in [
             [name for name, bit in zip(COMPONENTS, bits, strict=True) if bit and name not in metadata.goal_components]
         ]
@@ -63,7 +63,7 @@ def _without_waypoints(found: WaypointPlan) -> WaypointPlan:
 
 
 def waypoint_lines(found: WaypointPlan) -> list[str]:
-    """The waypoints of one robot's plan, for people."""
+    """Return the waypoints of one robot's plan as lines to print."""
     goals: Goals = found.goals
     lines = []
     for row in np.flatnonzero(found.soft[0]):

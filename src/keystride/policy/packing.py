@@ -1,4 +1,4 @@
-"""From a training run to the bundle that ships."""
+"""Pack a training run into a bundle, with its model card."""
 
 import json
 from collections.abc import Sequence
@@ -31,6 +31,8 @@ from keystride.policy.provenance import read_recipe, read_settings
 from keystride.policy.runtime import ExportedCritics, Policy
 from keystride.policy.trained import load_trained
 from keystride.reading import check_model, read_json
+from keystride.robot.description import Robot
+from keystride.robot.go2 import GO2
 
 KNOWS = {
     "position": "keyframes that hold a position alone; other components are ignored",
@@ -69,42 +71,49 @@ class _Figures(BaseModel):
     rows: list[_Row] = Field(max_length=100_000)
 
 
-def pack(source: str | Path, folder: Path, figures: Path | None = None, notes: Path | None = None) -> None:
-    """Write the bundle of a run or of one of its checkpoints; all of it or nothing.
+def pack(
+    source: str | Path, folder: Path, figures: Path | None = None, notes: Path | None = None, robot: Robot = GO2
+) -> None:
+    """Write the bundle of a run or of one of its checkpoints, atomically.
 
-    The source may be a bundle, to give it new figures: its networks are taken as they are, and so is what is not given.
+    The source may also be a bundle that is to get new figures or notes; everything else is then copied.
     """
     if folder.exists() and not is_bundle(folder):
-        raise PolicyError(f"{folder} exists and is no bundle: it will not be replaced")
+        raise PolicyError(f"{folder} exists and is not a bundle: it will not be replaced")
     place = find(source)
     with part_folder(folder) as part:
-        fill = _copy_bundle if is_bundle(place) else _make_bundle
-        fill(place, part)
+        if is_bundle(place):
+            _copy_bundle(place, part)
+        else:
+            _make_bundle(place, part, robot)
         _add_figures(figures, part)
         _add_notes(notes, part)
-        _write_card(folder.name, part)
-        check_bundle(part)
+        _write_card(folder.name, part, robot)
+        check_bundle(part, robot)
 
 
-def check_bundle(folder: Path) -> None:
-    """Its graphs can be used, and are those of its weights."""
+def check_bundle(folder: Path, robot: Robot = GO2) -> None:
+    """Raise PolicyError unless the graphs of a bundle can be used and belong to its weights."""
     weights = load_weights(folder)
-    pairs = [(Policy.load(folder).metadata, weights.actor), (ExportedCritics.load(folder).metadata, weights.critics)]
+    pairs = [
+        (Policy.load(folder, robot=robot).metadata, weights.actor),
+        (ExportedCritics.load(folder, robot=robot).metadata, weights.critics),
+    ]
     for metadata, tensors in pairs:
         if metadata.weights_sha256 != fingerprint(tensors):
-            raise PolicyError(f"{folder}: its ONNX files were not made of its {WEIGHTS}")
+            raise PolicyError(f"{folder}: its ONNX files were not made from its {WEIGHTS}")
 
 
-def _make_bundle(place: Path, folder: Path) -> None:
-    trained = load_trained(place)
+def _make_bundle(place: Path, folder: Path, robot: Robot) -> None:
+    trained = load_trained(place, robot)
     curve = read_curve(home(place) / METRICS, until=trained.origin.steps)
     (folder / CURVE).write_text(json.dumps(curve))
     recipe = read_recipe(place)
     settings = {**trained.settings, "recipe": recipe} if recipe.get("stages") else trained.settings
     (folder / CONFIG).write_text(yaml.safe_dump(settings, sort_keys=False))
     save_weights(trained.weights, folder / WEIGHTS)
-    (folder / POLICY).write_bytes(policy_file(trained))
-    (folder / CRITIC).write_bytes(critic_file(trained))
+    (folder / POLICY).write_bytes(policy_file(trained, robot))
+    (folder / CRITIC).write_bytes(critic_file(trained, robot))
 
 
 def _copy_bundle(place: Path, folder: Path) -> None:
@@ -123,11 +132,11 @@ def _add_notes(notes: Path | None, folder: Path) -> None:
         (folder / NOTES).write_bytes(notes.read_bytes())
 
 
-def _write_card(name: str, folder: Path) -> None:
+def _write_card(name: str, folder: Path, robot: Robot) -> None:
     hours = read_bundle_curve(folder / CURVE)["hours"]
     rows = _rows(folder / FIGURES) if (folder / FIGURES).is_file() else []
     notes = (folder / NOTES).read_text() if (folder / NOTES).is_file() else ""
-    text = card(name, Policy.load(folder).metadata, read_settings(folder), hours, rows=rows, notes=notes)
+    text = card(name, Policy.load(folder, robot=robot).metadata, read_settings(folder), hours, rows=rows, notes=notes)
     (folder / CARD).write_text(text)
 
 
@@ -166,7 +175,7 @@ def _what(name: str, metadata: Metadata) -> str:
 def _data(metadata: Metadata) -> str:
     bound = " It may not be used commercially." if "NC" in metadata.licence else ""
     clips = "\n".join(f"- {source}" for source in metadata.training_data.split("; "))
-    return f"Learnt in the style of\n\n{clips}\n\nThe weights come under {metadata.licence}, as the clips do.{bound}"
+    return f"Trained on\n\n{clips}\n\nThe weights are licensed under {metadata.licence}, like the clips.{bound}"
 
 
 def _training(metadata: Metadata, settings: dict[str, Any], hours: float) -> str:

@@ -1,4 +1,4 @@
-"""Where a policy comes from: its run's settings, the clips it learnt from and what their licences allow."""
+"""Where a policy comes from: the settings of its run, the clips it was trained on, and their licences."""
 
 from dataclasses import dataclass, replace
 from math import pi
@@ -22,7 +22,7 @@ OWN_LICENCE = "Apache-2.0"
 
 @dataclass(frozen=True)
 class Source:
-    """Clips that a policy learnt from."""
+    """Clips that a policy was trained on."""
 
     description: str
     licences: tuple[str, ...]
@@ -164,7 +164,7 @@ def trained_ranges(settings: dict[str, Any]) -> TrainedRanges:
 
 
 def _widened(ranges: TrainedRanges, everyday: dict[str, Any]) -> TrainedRanges:
-    """With keyframes in all directions, whose distances follow from the time between them."""
+    """Widen the ranges by those of everyday keyframes: all directions, with distances that follow from the time."""
     shortest, longest = (CONTROL_DT * step for step in everyday["interval_steps"])
     gap = min(ranges.gap_s[0], shortest), max(ranges.gap_s[1], longest)
     reach = everyday["speed_ahead"] * (gap[1] - everyday["reaction"])
@@ -186,7 +186,7 @@ def _widened(ranges: TrainedRanges, everyday: dict[str, Any]) -> TrainedRanges:
 
 
 def training_sources(settings: dict[str, Any]) -> list[Source]:
-    """A library that is no longer where training found it is named without its licence."""
+    """Return the clips used in training; a library that has since moved is listed with an unknown licence."""
     sources = [_library(Path(folder)) for folder in settings["library"]]
     if settings["authored"] or not sources:
         sources.append(Source(AUTHORED, (OWN_LICENCE,)))

@@ -1,4 +1,4 @@
-"""A policy at work: robot state and keyframes in, joint targets out. Needs neither torch nor training code."""
+"""Run exported policies: robot state and keyframes in, joint targets out. Needs neither torch nor training code."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ MOST_KEYFRAMES = 1000
 
 
 class RobotState(Protocol):
-    """What a policy needs to know of B robots; the simulator's State is one."""
+    """The state of B robots that a policy reads; the simulator's State implements it."""
 
     @property
     def position(self) -> Floats: ...  # (B, 3) world, m
@@ -58,7 +58,7 @@ class RobotState(Protocol):
 
 
 class Network:
-    """An exported graph and what it says of itself."""
+    """An exported graph and its metadata."""
 
     def __init__(self, content: bytes, *, robot: Robot = GO2, threads: int = 1) -> None:
         self.metadata = from_strings(read_properties(content))
@@ -76,7 +76,7 @@ class Network:
             raise PolicyError(f"{path}: {error}") from error
 
     def _try(self) -> None:
-        """Run the graph once, so that what cannot be run is seen now and not while a robot walks."""
+        """Run the graph once, so that a graph that cannot run fails now and not while a robot walks."""
         given = {
             name: np.zeros((1, *(1 if n == "K" else n for n in shape)), kind(name)) for name, shape in INPUTS.items()
         }
@@ -132,24 +132,24 @@ class Policy:
 
     @classmethod
     def load(cls, name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> "Policy":
-        """A shipped policy by its name, a bundle folder or an ONNX file; PolicyError says why it cannot be used."""
+        """Load a shipped policy by name, a bundle folder or an ONNX file; raise PolicyError if it cannot be used."""
         return cls(Network.read(onnx_file(name_or_path), robot=robot, threads=threads))
 
     def step(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> tuple[Floats, Floats]:
-        """Joint targets (B, 12) rad and the action (B, 12) that the next step is to be given; now (B,) control steps.
+        """Return joint targets (B, 12) in rad, and the action (B, 12) to pass to the next step; now (B,) is in control steps.
 
-        Of more goals than max_keyframes the earliest that have not expired are shown.
+        If there are more goals than max_keyframes, the policy sees the earliest that have not expired.
         """
         targets, action = self._network.run(state, goals, now, previous_action)
         return targets, action
 
     def resting_action(self, joint_angles: Floats) -> Floats:
-        """(B, 12) the action that asks for these angles: what stands for the previous one before the first step."""
+        """Return the action (B, 12) whose targets are these angles, to be used as the previous action of the first step."""
         return (joint_angles - np.array(self.metadata.default_joint_pos)) / np.array(self.metadata.action_scale)
 
 
 class ExportedCritics:
-    """What a policy's critics expect of the future, in reward units."""
+    """The critics of a policy: expected discounted rewards."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -162,7 +162,7 @@ class ExportedCritics:
         return cls(Network.read(onnx_file(name_or_path, CRITIC), robot=robot, threads=threads))
 
     def values(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> Floats:
-        """(B, G) discounted sums of reward, in the order of metadata.value_names."""
+        """Return the values (B, G) in reward units, in the order of metadata.value_names."""
         (values,) = self._network.run(state, goals, now, previous_action)
         return values
 
@@ -179,12 +179,12 @@ def _session(content: bytes, threads: int) -> onnxruntime.InferenceSession:
 
 
 def kind(name: str) -> type[np.generic]:
-    """The element type of an input of the graph."""
+    """Return the element type of an input of the graph."""
     return np.bool_ if name in BITS else np.float32
 
 
 def _outputs(metadata: Metadata) -> dict[str, tuple[int, ...]]:
-    """Shapes of what the graph computes for each robot."""
+    """Return the output shapes for each robot."""
     if metadata.value_names:
         return dict.fromkeys(VALUES, (len(metadata.value_names),))
     return dict.fromkeys(OUTPUTS, (len(metadata.joint_names),))

@@ -39,20 +39,20 @@ class Trained:
         return tuple(group["name"] for group in self.settings["learner"]["ppo"]["groups"])
 
 
-def load_trained(name_or_path: str | Path) -> Trained:
-    """A run (its best checkpoint), a checkpoint folder or a bundle."""
+def load_trained(name_or_path: str | Path, robot: Robot = GO2) -> Trained:
+    """Load a run (its best checkpoint), a checkpoint folder or a bundle."""
     place = find(name_or_path)
     settings = read_settings(place)
     try:
-        return build(load_weights(place), settings, _origin(place, settings))
+        return build(load_weights(place), settings, _origin(place, settings, robot), robot)
     except PolicyError as error:
         raise PolicyError(str(error) if str(place) in str(error) else f"{place}: {error}") from error
 
 
-def build(weights: Weights, settings: dict[str, Any], origin: Origin) -> Trained:
+def build(weights: Weights, settings: dict[str, Any], origin: Origin, robot: Robot = GO2) -> Trained:
     network = network_config(settings["learner"]["network"])
     try:
-        actor = Actor(network, STATE_SIZE, GOAL_SIZE, len(GO2.joint_names))
+        actor = Actor(network, STATE_SIZE, GOAL_SIZE, len(robot.joint_names))
         critics = Critics(network, STATE_SIZE, GOAL_SIZE, len(settings["learner"]["ppo"]["groups"]))
     except (ValueError, TypeError, RuntimeError, AssertionError) as error:  # sizes that do not divide, say
         raise PolicyError(f"{CONFIG}: no such network can be built: {one_line(error)}") from error
@@ -72,10 +72,10 @@ def network_config(entries: dict[str, Any]) -> NetworkConfig:
         raise PolicyError(f"its configuration is of another version of keystride: {one_line(error)}") from error
 
 
-def _origin(place: Path, settings: dict[str, Any]) -> Origin:
+def _origin(place: Path, settings: dict[str, Any], robot: Robot) -> Origin:
     if is_bundle(place):
-        told = Policy.load(place).metadata
-        return Origin(told.training_steps, told.training_data, told.licence)
+        metadata = Policy.load(place, robot=robot).metadata
+        return Origin(metadata.training_steps, metadata.training_data, metadata.licence)
     checkpoint = place if is_checkpoint(place) else run_checkpoint(place)
     assert checkpoint is not None  # find has made sure
     return origin_of_run(checkpoint, settings)

@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from keystride.evaluation import figures, paper
+from keystride.evaluation import paper
 from keystride.evaluation.episodes import EpisodeRollout
+from keystride.evaluation.rendering import figures
 from keystride.evaluation.rendering.plot_style import OTHER, PATH, styled_figure
-from keystride.evaluation.report import Picture
+from keystride.evaluation.rendering.report import Picture
 from keystride.evaluation.scenarios import ANTICIPATION
 from keystride.evaluation.suites import NEXT_ONLY, Contender, Libraries, Setting, anticipation
 from keystride.evaluation.tables import Table, TableCell

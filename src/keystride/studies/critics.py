@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from keystride.evaluation.rendering.plot_style import SERIES, SOFT, styled_figure
-from keystride.evaluation.report import Picture
+from keystride.evaluation.rendering.report import Picture
 from keystride.evaluation.tables import Table, TableCell
 from keystride.learner.config import MULTI_CRITIC, RewardGroup
 from keystride.studies.measures import (

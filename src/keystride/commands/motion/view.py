@@ -22,40 +22,40 @@ if TYPE_CHECKING:
 class ViewMotion:
     """Render a clip to an MP4 file, or play it in the browser.
 
-    With its source at hand, the animal's skeleton goes with the robot.
+    With --source, the animal's skeleton is shown next to the robot.
     """
 
     clip: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="CLIP")]
     """A clip of a library, .npz."""
 
     out: Path | None = None
-    """The film, .mp4. By default in the working directory, called after the clip."""
+    """File to write, .mp4. Default: named after the clip, in the working directory."""
 
     browser: bool = False
-    """Play it in the browser instead (extra studio), on this machine only."""
+    """Play it in the browser instead (needs the extra studio); the server is local."""
 
     port: int = 8082
-    """For --browser; the next free one where it is taken."""
+    """Port for --browser; if it is taken, the next free one is used."""
 
     source: Path | None = None
     """Folder with the BVH files that the clip was imported from, to show the animal."""
 
     skeleton: Path | None = None
-    """YAML file of that skeleton, if it is not the MANN dog's."""
+    """YAML file of that skeleton, unless it is the MANN dog's."""
 
     size: tuple[int, int] = (640, 368)
     """Width and height in pixels; multiples of 16."""
 
     azimuth: float = 90.0
-    """Where the camera stands: 90 sees the robot's right side, 180 its face."""
+    """Camera azimuth in degrees: 90 shows the robot's right side, 180 its face."""
 
     every: int = 2
-    """Show every so many frames: 2 makes a film of 25 pictures a second."""
+    """Show every n-th frame; 2 gives 25 frames per second."""
 
     robot: str = "go2"
     """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     slower: float = 1.0
-    """2 shows it at half speed."""
+    """Slow-motion factor: 2 plays at half speed."""
 
     def run(self) -> int:
         clip = self._load()
@@ -115,5 +115,5 @@ class ViewMotion:
         except ImportProblem as problem:
             raise UserError(str(problem)) from problem
         if animal is None:
-            raise UserError(f"{self.source} does not hold {clip.metadata.get('source') or 'the source of the clip'}")
+            raise UserError(f"{self.source} does not contain {clip.metadata.get('source') or 'the source of the clip'}")
         return animal

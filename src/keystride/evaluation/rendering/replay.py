@@ -1,4 +1,4 @@
-"""A replay of one episode as a single HTML file: opens from the disk, asks nothing of the network."""
+"""A replay of one episode as a single HTML file that works offline, and the robot's shapes as plain data for it."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A film of one episode, drawn off screen."""
+"""One episode as a film, drawn off screen, or in a window; keyframes are drawn as translucent robots."""
 
 import time
 from collections.abc import Iterator
@@ -122,7 +122,7 @@ class Ghosts:
 
 
 def shown(wait: Floats) -> list[int]:
-    """Of keyframes that are due in so many seconds, those that are drawn: all at once would be a crowd."""
+    """Return which keyframes to draw, given the seconds until each is due; drawing all of them would be confusing."""
     coming = [int(k) for k in np.argsort(wait) if wait[k] >= 0][:AHEAD]
     return [*np.flatnonzero((wait < 0) & (wait > -LINGER)).tolist(), *coming]
 
@@ -158,7 +158,7 @@ def _tint(scene: Any, first: int, rgba: tuple[float, ...]) -> None:
 
 
 def show_window(recording: Recording) -> None:
-    """Needs a screen. In real time; the mouse turns the view."""
+    """Play the episode in a loop, in real time, until the window is closed; needs a screen."""
     from mujoco import viewer
 
     model = load_model(recording.robot)

@@ -56,6 +56,7 @@ class Events:
 
 
 def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> Events:
+    """Return the present and the coming keyframes, with open positions filled in."""
     environments = len(present.step)
     coming = used(goals) & (goals.step > present.step[:, None])  # (E, K)
     most = max(int(coming.sum(axis=1).max(initial=0)), 1)  # one at least, so that there is a leg
@@ -96,7 +97,7 @@ def latest_row(goals: Goals, present: Present) -> NDArray[np.intp]:
 
 
 def shape_of(goals: Goals, rows: NDArray[np.intp], given: Mask, stance: Posture) -> tuple[Shape, Mask, Mask]:
-    """What keyframes at rows (E, N) ask for, or standing; whether that is standing; whether they ask for anything."""
+    """Return what keyframes at rows (E, N) require, or standing; whether that is standing; whether they require anything."""
     here = np.arange(len(rows))[:, None]
     bits = goals.presence[here, rows] & given[..., None]  # (E, N, 5)
     tall = bits[..., 0] & goals.height[here, rows]

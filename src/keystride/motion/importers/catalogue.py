@@ -19,12 +19,12 @@ JSON = (".txt", ".txt.gz", ".json", ".json.gz")
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What files do not say themselves. Each format uses some of it."""
+    """Options for what files do not contain; each format uses some of them."""
 
     order: tuple[str, ...] = ("FL", "FR", "RL", "RR")
     """Order of the legs in the file."""
     fps: float = 50.0
-    """Frames per second, for formats that do not tell."""
+    """Frames per second, for formats that do not store it."""
     skeleton: "Skeleton | None" = None
     """Which node of a BVH is which hip and toe; None: the MANN dog's."""
     selection: "Selection | None" = None
@@ -37,7 +37,7 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class Importer:
-    """A format: what its files are called, whose they are, and how to read one."""
+    """A file format: its suffixes, its licence, and its reader."""
 
     name: str
     about: str

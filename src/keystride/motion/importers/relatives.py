@@ -145,7 +145,7 @@ def frame_table(content: dict[str, Any], columns: int) -> Floats:
 def read_amp(
     path: Path, name: str, robot: Robot, order: tuple[str, ...] = LEGS, source: Robot = A1
 ) -> list[FittedClip]:
-    """Velocities are computed anew: some files hold a spike where a quaternion changes its sign."""
+    """Read a clip of the A1. Velocity columns are ignored: some have spikes where a quaternion changes sign."""
     content = read_motion(path)
     table = frame_table(content, AMP_COLUMNS)
     require_toes(table, order, source)

@@ -1,4 +1,4 @@
-"""Which frames of a source are left out, and why: a readable list."""
+"""The list of frames that are left out of an import, and why."""
 
 from importlib import resources
 from pathlib import Path
@@ -50,7 +50,7 @@ def load_selection(path: Path | None = None) -> Selection:
 
 
 def kept_parts(selection: Selection, clip: str, frames: int, rate: float) -> list[tuple[int, int]]:
-    """What remains of a clip of so many frames, as (first, one past the last); rate is clip frames per source frame."""
+    """Return what remains of a clip with that many frames, as (first, last + 1); rate is clip frames per source frame."""
     cuts = sorted(_in_clip_frames(cut, rate, frames) for cut in selection.cuts if cut.clip == clip)
     ends = int(np.ceil(selection.ends * rate))
     parts: list[tuple[int, int]] = []

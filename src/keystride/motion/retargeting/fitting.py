@@ -104,7 +104,7 @@ def _within_knees(wanted: Floats, trunk: Trunk, robot: Robot) -> Floats:
 
 
 def _turned(yaw: Floats, points: Floats) -> Floats:
-    """Points (T, 4, 2) turned about the vertical by one angle a frame."""
+    """Turn points (T, 4, 2) about the vertical by one angle per frame."""
     return geometry.rotate_yaw(np.repeat(yaw[:, None], 4, axis=1), points)
 
 

@@ -1,4 +1,4 @@
-"""The figures of the report, each a function of rollouts."""
+"""The figures of the report; each function draws one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ MOST_PATHS = 60  # more only blacken the picture
 
 
 def trajectories(rollouts: Mapping[str, EpisodeRollout]) -> Any:
-    """Paths of the base from above, one panel a course, its keyframes as dots."""
+    """Draw the paths of the base from above, one panel per course, with its keyframes."""
     with styled_figure(11.0, 4.6) as figure:
         for axes, (name, rollout) in zip(figure.subplots(1, len(rollouts)), rollouts.items(), strict=True):
             _paths(axes, rollout, PATH)
@@ -29,7 +29,7 @@ def trajectories(rollouts: Mapping[str, EpisodeRollout]) -> Any:
 
 
 def timing(rollouts: Mapping[str, EpisodeRollout]) -> Any:
-    """The same goal at several times: the way there, and how far it still is."""
+    """Draw the same goal due at several times: the path, and the distance left."""
     with styled_figure(11.0, 4.4) as figure:
         above, left = figure.subplots(1, 2, width_ratios=(1, 1.3))
         for colour, (name, rollout) in zip(SERIES, rollouts.items(), strict=False):
@@ -47,7 +47,7 @@ def timing(rollouts: Mapping[str, EpisodeRollout]) -> Any:
 
 
 def histograms(rollouts: Mapping[str, EpisodeRollout]) -> Any:
-    """How the errors at keyframes are spread, one panel a metric."""
+    """Draw histograms of the errors at keyframes, one panel per metric."""
     present = [m for m in range(len(METRICS)) if any(_finite(rollout, m).size for rollout in rollouts.values())]
     with styled_figure(min(4.2 * len(present), 15.0), 3.4) as figure:
         panels = figure.subplots(1, len(present), squeeze=False)[0]
@@ -66,7 +66,7 @@ def histograms(rollouts: Mapping[str, EpisodeRollout]) -> Any:
 
 
 def anticipation_figure(rollouts: Mapping[str, EpisodeRollout], scenario: str = "turn") -> Any:
-    """Who sees both goals leans towards the second before the first: paths, and yaw at the first goal."""
+    """Draw paths and yaw at the first goal: a policy that sees both goals turns towards the second early."""
     pair = {"aware of all goals": scenario, "aware of the next goal": scenario + NEXT_ONLY}
     pair = {label: rollouts[name] for label, name in pair.items() if name in rollouts}
     with styled_figure(12.0, 4.4) as figure:
@@ -81,7 +81,7 @@ def anticipation_figure(rollouts: Mapping[str, EpisodeRollout], scenario: str = 
 
 
 def robustness_figure(rows: Sequence[Row]) -> Any:
-    """Distance at keyframes and falls, under each factor."""
+    """Draw distance at keyframes and falls under each randomised factor."""
     chosen = [row for row in rows if row.metric == "distance_m"]
     names = [row.scenario for row in chosen]
     with styled_figure(9.0, 3.2) as figure:
@@ -99,7 +99,7 @@ def robustness_figure(rows: Sequence[Row]) -> Any:
 
 
 def learning_curve(curve: Mapping[str, Any]) -> Any:
-    """What the bundle remembers of its training."""
+    """Draw the learning curve of a bundle."""
     training, evaluation = curve["training"], curve["evaluation"]
     with styled_figure(12.0, 3.4) as figure:
         rewards, errors, life = figure.subplots(1, 3)
@@ -109,7 +109,7 @@ def learning_curve(curve: Mapping[str, Any]) -> Any:
             _curve(errors, evaluation, name, f"{name.removesuffix('/position')} keyframes", marker=".")
         for name in ("survival", "met"):
             _curve(life, training, name, name)
-        rewards.set(title="reward a control step", xlabel="million control steps")
+        rewards.set(title="reward per control step", xlabel="million control steps")
         errors.set(title="distance at keyframes, m", xlabel="million control steps", ylim=(0, None))
         life.set(title="survival; keyframes within 0.2 m", xlabel="million control steps", ylim=(0, 1.02))
         for axes in (rewards, errors, life):
@@ -118,7 +118,7 @@ def learning_curve(curve: Mapping[str, Any]) -> Any:
 
 
 def compared_curves(curves: Mapping[str, Mapping[str, Any]]) -> Any:
-    """The same quantities of several runs, over equal samples."""
+    """Draw the learning curves of several runs over equal sample counts."""
     with styled_figure(12.0, 3.4) as figure:
         panels = figure.subplots(1, 3)
         for axes, kind in zip(panels, ("dataset", "random"), strict=False):
@@ -127,7 +127,7 @@ def compared_curves(curves: Mapping[str, Mapping[str, Any]]) -> Any:
             axes.set(title=f"distance at {kind} keyframes, m", ylim=(0, None))
         for name, curve in curves.items():
             _curve(panels[2], curve["training"], "reward/style", name)
-        panels[2].set(title="style reward a control step")
+        panels[2].set(title="style reward per control step")
         for axes in panels:
             axes.set(xlabel="million control steps")
             axes.legend(loc="best")

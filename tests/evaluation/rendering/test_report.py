@@ -1,8 +1,8 @@
 import re
 from dataclasses import replace
 
-from keystride.evaluation import figures
-from keystride.evaluation.report import Picture, report_page
+from keystride.evaluation.rendering import figures
+from keystride.evaluation.rendering.report import Picture, report_page
 from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
 from keystride.evaluation.style import style
 from keystride.evaluation.suites import (
