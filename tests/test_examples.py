@@ -19,8 +19,9 @@ def test_there_are_numbered_examples() -> None:
 def test_an_example_runs_and_is_short(path: Path, tmp_path: Path) -> None:
     source = path.read_text()
     assert len(source.splitlines()) < 60
-    if "[gym]" in source:
-        pytest.importorskip("gymnasium", reason="gymnasium comes with the extra gym")
+    for extra, module in (("gym", "gymnasium"), ("train", "torch")):
+        if f"[{extra}]" in source:
+            pytest.importorskip(module, reason=f"{module} comes with the extra {extra}")
     command = [sys.executable, str(path), str(tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ})
     assert done.returncode == 0, done.stderr
