@@ -39,7 +39,8 @@ SENTENCES = {
     "key": "key to picture: {median_ms:.0f} ms, 95th percentile {p95_ms:.0f} ms",
     "play": "{seconds:.0f} s of play with {edits} edits: {pace:.3f} of the control steps in time; memory of the server "
     "{start_mb:.0f} MB after warming up, {end_mb:.0f} MB at the end; CPU of the server {cpu:.2f} cores",
-    "simulation": "simulation of {0} keyframes: {whole:.2f} s; again after an edit of the last one: {after_edit:.2f} s",
+    "simulation": "simulation of {0} keyframes: {whole:.2f} s ({whole_cpu:.2f} s of CPU); "
+    "again after an edit of the last one: {after_edit:.2f} s ({after_edit_cpu:.2f} s of CPU)",
     "forecast": "forecast of {0} keyframes: {first:.1f} s to the first answer, {whole:.1f} s to the last; "
     "after an edit of the last keyframe {first_after_edit:.1f} s and {whole_after_edit:.1f} s",
 }
@@ -88,10 +89,12 @@ class ForecastTimes:
 
 @dataclass(frozen=True)
 class SimulationTimes:
-    """Seconds until the play head, at the end of the script, shows what the script leads to."""
+    """Seconds until the play head, at the end of the script, shows what the script leads to; and of CPU, on one core."""
 
     whole: float
+    whole_cpu: float
     after_edit: float  # of the last keyframe
+    after_edit_cpu: float
 
 
 @dataclass(frozen=True)
@@ -182,17 +185,19 @@ def time_simulation(policy: str, script: Script) -> SimulationTimes:
     editor = Editor(Document(from_script(script)))
     editor.set_controller(controllers.load(policy), policy)
 
-    def catch_up() -> float:
-        began = time.perf_counter()
+    def catch_up() -> tuple[float, float]:
+        began, cpu = time.perf_counter(), time.process_time()
         editor.seek(script.keyframes[-1].time)
         while editor.simulating:
             editor.tick(time.perf_counter())
-        return round(time.perf_counter() - began, 3)
+            if not editor.player.waiting:
+                time.sleep(0.01)  # the edit has not settled yet
+        return round(time.perf_counter() - began, 3), round(time.process_time() - cpu, 3)
 
     whole = catch_up()
     changed = from_script(edited(script))
     editor.edit(lambda _: changed, time.perf_counter())
-    return SimulationTimes(whole, catch_up())
+    return SimulationTimes(*whole, *catch_up())
 
 
 def in_browser(browser: str, policy: str, script: Script, seconds: float) -> Iterator[tuple[str, dict[str, float]]]:
@@ -229,7 +234,7 @@ def key_to_picture(page: Any, key: str) -> float:
     """Milliseconds. The key selects another keyframe."""
     page.evaluate(KEY_TO_PICTURE)
     page.keyboard.press(key)
-    page.wait_for_function("window.keystrideMs !== null")
+    page.wait_for_function("window.keystrideMs !== null", polling=20)
     return float(page.evaluate("window.keystrideMs"))
 
 
