@@ -116,7 +116,7 @@ def test_a_policy_is_trained_for_it_exported_and_played(description: Path, other
     )
     assert keystride.train(config).steps == 64
     assert config_of_run(config.folder).robot == str(description)
-    policy = keystride.load_policy(config.folder / "policy.onnx", robot=other)
+    policy = keystride.load_policy(config.folder, robot=other)
     assert policy.metadata.robot == "other"
     assert policy.metadata.joint_stiffness == (60.0,) * 12
     recording = keystride.play(SCRIPT, policy, robot=other)

@@ -15,7 +15,7 @@ from keystride.learner.checkpoint import save_tree
 from keystride.learner.trainer import Trainer, latest
 from keystride.motion.library import Library
 from keystride.policy.bundle import METRICS, POLICY
-from keystride.policy.loading import load_weights
+from keystride.policy.loading import load_weights, policy_content
 from keystride.policy.provenance import read_settings, steps_of_checkpoint
 from keystride.reading import read_json
 from keystride.task.config import TaskConfig
@@ -116,10 +116,7 @@ class RunFolder:
             save_tree({**self.trainer.averaged_state(), "settings": self.stage.settings}, part / "learner")
             (part / "figures.json").write_text(json.dumps(figures))
         if self.stage.config.evaluation.export:
-            from keystride.policy.export import policy_file
-            from keystride.policy.trained import load_trained
-
-            write_atomically(self.folder / POLICY, policy_file(load_trained(self.folder / "best"), self.library.robot))
+            write_atomically(self.folder / POLICY, policy_content(self.folder / "best", self.library.robot))
 
     def _write(self, means: Results) -> None:
         if self.view is None:
