@@ -25,7 +25,7 @@ SPACING = 1.0  # s between the keyframes of the scripts that are measured
 NOTE_KEYS = "window.addEventListener('keydown', (event) => { window.keystrideKey = event.timeStamp; }, true);"
 # From the event of the key to the frame in which the timeline shows the answer of the session, in ms.
 KEY_TO_PICTURE = """() => {
-  const active = () => document.querySelector(".ks-mark.active")?.dataset.key, before = active();
+  const active = () => document.querySelector(".ks-mark.primary")?.dataset.key, before = active();
   window.keystrideMs = null;
   const observer = new MutationObserver(() => {
     if (active() === before) return;

@@ -74,7 +74,7 @@ function drawMark({ mark, x, left, right, hides }) {
     view.appendChild(element);
     marks.set(mark.key, element);
   }
-  element.className = `ks-mark ${mark.state}${isSelected(mark.key) ? " selected" : ""}${mark.key === script.selected ? " active" : ""}${script.stale ? " stale" : ""} ${hides.map((part) => `no-${part}`).join(" ")}`;
+  element.className = `ks-mark ${mark.state}${isSelected(mark.key) ? " selected" : ""}${mark.key === script.selected ? " primary" : ""}${script.stale ? " stale" : ""} ${hides.map((part) => `no-${part}`).join(" ")}`;
   element.style.cssText = `left:${x}px;--c:${mark.colour};--o:${mark.oddsColour ?? "transparent"};--l:${left}px;--w:${left + right}px`;
   const words = [`Keyframe ${mark.number} at ${mark.time.toFixed(2)} s`, mark.label, mark.state, mark.odds === null ? "" : `met in ${mark.odds} % of trials`, ...(mark.misses ?? []), mark.asks, ...mark.warnings].filter(Boolean);
   if (element.title !== words.join("\n")) { element.title = words.join("\n"); element.setAttribute("aria-label", words.join(", ")); }
