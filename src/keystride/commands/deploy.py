@@ -86,6 +86,9 @@ class DeployGo2:
     report: Path | None = None
     """Write how it went as JSON."""
 
+    status: int | None = None
+    """File descriptor to which the state is written as lines of JSON, 20 per second, for a program that watches."""
+
     def run(self) -> int:
         from keystride.deploy.preflight import Refused
         from keystride.keyframes.problems import ScriptError
@@ -122,6 +125,7 @@ class DeployGo2:
             outside_training=self.outside_training,
             inbetween=self.inbetween,
             settle=self.settle,
+            status=self.status,
         )
 
     def _deploy(self) -> int:
