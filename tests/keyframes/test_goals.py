@@ -5,7 +5,16 @@ import pytest
 
 from keystride import geometry
 from keystride.keyframes import goals as g
-from keystride.keyframes.goals import COMPONENTS, Goals, empty_goals, goal_errors, goal_observation, next_only, visible
+from keystride.keyframes.goals import (
+    COMPONENTS,
+    Goals,
+    empty_goals,
+    goal_errors,
+    goal_observation,
+    next_only,
+    visible,
+    with_components,
+)
 
 POSITION, ROLL, PITCH, YAW, POSTURE = range(len(COMPONENTS))
 LEVEL = np.zeros(3)
@@ -109,3 +118,16 @@ def test_torch_sees_what_numpy_sees():
     tensors = Goals(*(torch.as_tensor(value) for value in vars(goals).values()))
     expected = goal_errors(goals, *state)
     np.testing.assert_allclose(goal_errors(tensors, *map(torch.as_tensor, state)).numpy(), expected, atol=1e-12)
+
+
+def test_components_that_are_taken_out_leave_zeros_even_where_they_were_nan():
+    goals = empty_goals(1, 2)
+    goals.presence[:], goals.height[:] = True, True
+    goals.position[:], goals.angles[:], goals.posture[:] = 1.0, np.nan, 2.0
+    presence = np.zeros((1, 2, 5), dtype=bool)
+    presence[0, 0, [0, 4]] = True  # position and posture of the first keyframe
+    kept = with_components(goals, presence)
+    np.testing.assert_array_equal(kept.position[0], [[1, 1, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(kept.angles, np.zeros((1, 2, 3)))
+    np.testing.assert_array_equal(kept.posture[0, :, 0], [2, 0])
+    np.testing.assert_array_equal(kept.height, [[True, False]])
