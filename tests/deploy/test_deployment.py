@@ -70,7 +70,7 @@ def test_nothing_starts_without_a_pose():
     rehearsal.deployment.ask(Event.START)
     rehearsal.advance(0.1)
     assert rehearsal.deployment.safety.state is State.READY
-    assert rehearsal.events[-1] == "no start: no pose of the robot"
+    assert rehearsal.events[-1] == "cannot start: no pose of the robot"
 
 
 def test_buttons_of_the_remote():

@@ -3,11 +3,20 @@ import pty
 import select
 import signal
 import termios
+import time
 import tty
 
 import pytest
 
-from keystride.deploy.operator import Operator, press, pressed_keys, single_keys, stop_signals
+from keystride.deploy.operator import (
+    PENDING_MESSAGES,
+    Console,
+    Operator,
+    press,
+    pressed_keys,
+    single_keys,
+    stop_signals,
+)
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
 from keystride.deploy.states import Event, State
 from keystride.deploy.stub import TrotStub
@@ -47,11 +56,11 @@ def test_it_starts_by_itself_after_standing_for_a_while(rehearsal):
     deployment.ask(Event.STAND)
     assert rehearsal.until(State.READY, 5.0)
     for now in (0.0, 0.4):
-        operator.attend(deployment, now)
+        operator.poll(deployment, now)
         assert deployment.asks.empty()
-    operator.attend(deployment, 0.6)
+    operator.poll(deployment, 0.6)
     assert deployment.asks.get() is Event.START
-    operator.attend(deployment, 0.7)  # not again at once, should it be refused
+    operator.poll(deployment, 0.7)  # not again at once, should it be refused
     assert deployment.asks.empty()
 
 
@@ -60,8 +69,8 @@ def test_without_being_told_it_does_not_start(rehearsal):
     deployment.ask(Event.STAND)
     rehearsal.until(State.READY, 5.0)
     operator = Operator(terminal=None)
-    operator.attend(deployment, 0.0)
-    operator.attend(deployment, 100.0)
+    operator.poll(deployment, 0.0)
+    operator.poll(deployment, 100.0)
     assert deployment.asks.empty()
 
 
@@ -92,12 +101,12 @@ def test_a_terminal_that_is_gone_is_an_emergency(rehearsal):
     outside, inside = pty.openpty()
     operator = Operator(terminal=inside)
     with single_keys(inside):
-        operator.attend(rehearsal.deployment, 0.0)
+        operator.poll(rehearsal.deployment, 0.0)
         assert rehearsal.deployment.emergency is None
         os.close(outside)
-        operator.attend(rehearsal.deployment, 0.1)
+        operator.poll(rehearsal.deployment, 0.1)
     assert rehearsal.deployment.emergency == "terminal lost"
-    operator.attend(rehearsal.deployment, 0.2)  # and it is not looked at again
+    operator.poll(rehearsal.deployment, 0.2)  # and it is not looked at again
     os.close(inside)
 
 
@@ -109,5 +118,54 @@ def test_a_frozen_terminal_does_not_hold_anything_up():
         os.write(outside, b" ")
         assert select.select([inside], [], [], 5.0)[0]
         assert pressed_keys(inside) == " "
+    os.close(outside)
+    os.close(inside)
+
+
+def test_lines_come_out_in_order():
+    read, write = os.pipe()
+    console = Console(write)
+    for number in range(5):
+        console.say(f"line {number}")
+    console.close(30.0)
+    assert os.read(read, 4096).decode().splitlines() == [f"line {number}" for number in range(5)]
+    os.close(read)
+    os.close(write)
+
+
+def test_a_reader_that_has_gone_raises_nothing():
+    read, write = os.pipe()
+    os.close(read)
+    console = Console(write)
+    console.say("into the void")
+    console.say("again")
+    console.close(30.0)
+    assert console.lost == 2
+    os.close(write)
+
+
+def test_a_terminal_that_is_closed_raises_nothing():
+    outside, inside = pty.openpty()
+    os.close(outside)
+    console = Console(inside)
+    console.say("into the void")
+    console.close(30.0)
+    assert console.lost == 1
+    os.close(inside)
+
+
+def test_a_frozen_terminal_does_not_block():
+    """More than the queue holds: what does not fit is counted, and nobody waits."""
+    outside, inside = pty.openpty()
+    termios.tcflow(inside, termios.TCOOFF)
+    console = Console(inside)
+    for _ in range(2 * PENDING_MESSAGES):
+        console.say("x" * 100)
+    assert console.lost >= PENDING_MESSAGES - 2
+    console.close(0.1)
+    termios.tcflow(inside, termios.TCOON)
+    until = time.monotonic() + 30.0
+    while not console._messages.empty() and time.monotonic() < until:
+        os.read(outside, 65536)
     os.close(outside)
     os.close(inside)

@@ -105,7 +105,7 @@ def test_a_script_longer_than_the_policy_can_hold(policy):
 @pytest.mark.parametrize("stiffness", [0.0, 500.0])
 def test_gains_that_the_motors_should_not_have_are_refused(tmp_path, stiffness):
     path = write_policy(tmp_path / "hand.onnx", stiffness)
-    with pytest.raises(Refused, match=f"stiffness of {stiffness:g} to {stiffness:g} is outside 1 to 150"):
+    with pytest.raises(Refused, match=f"stiffness {stiffness:g} to {stiffness:g} is outside the range 1 to 150"):
         open_player(str(path), GO2, "eth0")
 
 

@@ -32,7 +32,7 @@ def test_simulated_poses_are_for_the_simulated_robot():
 
 
 def test_a_policy_with_the_wrong_shape_is_refused():
-    with pytest.raises(Refused, match=r"STUB-SHAPE cannot be run: it gives \(11,\) numbers"):
+    with pytest.raises(Refused, match=r"STUB-SHAPE cannot be run: it returned shape \(11,\)"):
         try_player("STUB-SHAPE", open_player("STUB-SHAPE", GO2, "lo"), WALK, GO2)
 
 

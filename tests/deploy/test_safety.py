@@ -33,9 +33,9 @@ def in_state(state: State) -> Safety:
     safety = Safety(GO2, GAINS, LIMITS)
     ways = {
         State.STANDING_UP: [Event.STAND],
-        State.READY: [Event.STAND, Event.STOOD],
-        State.RUNNING: [Event.STAND, Event.STOOD, Event.START],
-        State.STOPPING: [Event.STAND, Event.STOOD, Event.STOP],
+        State.READY: [Event.STAND, Event.UP],
+        State.RUNNING: [Event.STAND, Event.UP, Event.START],
+        State.STOPPING: [Event.STAND, Event.UP, Event.STOP],
         State.DAMPING: [Event.FAULT],
     }
     safety.command(0.0, GOOD, None)
@@ -200,7 +200,7 @@ def test_only_the_first_reason_is_kept():
 def test_a_stall_of_the_stream_does_not_permit_a_leap_of_the_target():
     """After 90 ms without a command the next one may change the target by two periods' worth, not by 5.4 rad."""
     safety = Safety(GO2, GAINS, replace(LIMITS, command_gap=1.0))
-    for event in (Event.STAND, Event.STOOD, Event.START):
+    for event in (Event.STAND, Event.UP, Event.START):
         safety.tell(event, 0.0, GOOD.joint_angles)
     last = [safety.command(tick * DT, GOOD, GO2.stance) for tick in range(200)][-1].target
     jump = safety.command(0.4 + 0.09, GOOD, GO2.stance + 0.5).target - last
@@ -213,7 +213,7 @@ def test_gains_never_jump():
     safety, now = Safety(GO2, GAINS, LIMITS), 0.0
     before = safety.command(now, GOOD, None)
     seen = set()
-    for event in (Event.STAND, Event.STOOD, Event.START, Event.STOP):
+    for event in (Event.STAND, Event.UP, Event.START, Event.STOP):
         safety.tell(event, now, GOOD.joint_angles)
         for _ in range(150):
             now += DT

@@ -91,7 +91,7 @@ def test_a_guard_that_is_gone_is_an_emergency(stage):
 
 def test_an_error_at_the_operators_side_is_an_emergency_too(stage):
     class Broken(Operator):
-        def attend(self, deployment, now):
+        def poll(self, deployment, now):
             raise OSError("terminal gone")
 
     with pytest.raises(OSError, match="terminal gone"):

@@ -9,7 +9,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "deploy.md"
 
 # Written out by hand: state by row, event by column. A dot changes nothing.
 TABLE = """
-              STAND        STOOD  START    FINISH    STOP      LAIN     FAULT
+              STAND        UP     START    FINISH    STOP      DOWN     FAULT
 IDLE          STANDING_UP  .      .        .         DAMPING   .        DAMPING
 STANDING_UP   .            READY  .        .         STOPPING  .        DAMPING
 READY         .            .      RUNNING  .         STOPPING  .        DAMPING

@@ -1,4 +1,4 @@
-"""`keystride deploy go2`: play a policy on a Go2; `keystride deploy guard`: brake it when that program falls silent."""
+"""`keystride deploy go2`: play a script on a Go2; `keystride deploy guard`: brake it when that program fails."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ STOPPED = 3  # the robot was stopped before the script's end
 
 @dataclass(frozen=True)
 class DeployGo2:
-    """Play a script on a Go2: release its sport service, stand up, wait for a start, play, lie down.
+    """Play a script on a Go2: release its motion service, stand up, wait for the start, play, lie down.
 
     Press Enter (or the remote's start button) to start, s (or X) to stop and lie down, any other key (or the remote's B)
-    for the emergency stop. Exit code 0 when the script was played, 2 when nothing moved, 3 when the robot was stopped.
+    for the emergency stop. Exit code 0: the script was played. 2: refused, nothing moved. 3: the robot was stopped.
     """
 
     policy: str
     """A shipped policy's name, a bundle folder or an ONNX file."""
 
     script: Path
-    """The keyframes, YAML or JSON; they begin where the robot stands."""
+    """Keyframe script, YAML or JSON; it starts where the robot stands."""
 
     interface: str = "eth0"
     """Network interface to the robot, by name or address; lo reaches the simulated robot."""
 
     pose: str = "sim"
-    """Where the robot is: odometry (its legs), udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY,
-    qualisys://HOST/BODY, ros2:///TOPIC, or sim (the simulated robot's)."""
+    """Pose source: odometry (from the legs), udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY,
+    qualisys://HOST/BODY, ros2:///TOPIC, or sim (simulated robot only)."""
 
     pose_axes: Literal["z-up", "y-up"] = "z-up"
-    """Which way is up for the motion capture."""
+    """Up axis of the motion-capture system."""
 
     pose_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Where the base's centre is, seen from the tracked body, in base axes, m."""
+    """Position of the base centre relative to the tracked body, in base axes, m."""
 
     pose_yaw: float = 0.0
-    """The base's heading, seen from the tracked body, degrees."""
+    """Heading of the base relative to the tracked body, degrees."""
 
     pose_latency: float = 0.008
-    """Seconds between a pose and its arrival."""
+    """Seconds from the capture of a pose to its arrival."""
 
     start_after: float | None = None
-    """Start by itself after standing for this many seconds, instead of waiting for a key."""
+    """Start automatically after standing for this many seconds, instead of waiting for a key."""
 
     doubtful: bool = False
-    """Play a script even where it asks for more than a Go2 does."""
+    """Play a script even if it asks for more than a Go2 can do."""
 
     confirmed: bool = False
-    """Skip the checklist: it was gone through."""
+    """Skip the checklist."""
 
     fence: float | None = None
-    """Stop further than this from the start, m; by default 1 m beyond the furthest keyframe."""
+    """Largest distance from the start, m; 1 m beyond the farthest keyframe by default."""
 
     guard: str = ""
     """Command that starts a second guard, such as: ssh unitree@192.168.123.18 keystride deploy guard."""
@@ -66,16 +66,16 @@ class DeployGo2:
     """Write a flight log to this folder; `keystride deploy replay` shows it."""
 
     restore: bool = False
-    """Give the motors back to the robot's own motion service after the script was played."""
+    """Select the robot's motion service again after the script was played."""
 
     outside_training: bool = False
-    """Play a script even where it asks for more than the policy was trained on."""
+    """Play a script even if it exceeds the policy's training ranges."""
 
     inbetween: bool = True
-    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
+    """Fill gaps longer than those in training with waypoints; --no-inbetween gives the policy the script alone."""
 
     dry_run: bool = False
-    """Print what would be sent, from a simulation in this process; nothing goes out on the network."""
+    """Print what would be sent, using a simulation in this process; nothing is sent over the network."""
 
     domain: int = 0
     """DDS domain; robots use 0."""
@@ -84,7 +84,7 @@ class DeployGo2:
     """Seconds of damping at the end."""
 
     report: Path | None = None
-    """Write how it went as JSON."""
+    """Write a report as JSON to this file."""
 
     status: int | None = None
     """File descriptor to which the state is written as lines of JSON, 20 per second, for a program that watches."""
@@ -96,7 +96,7 @@ class DeployGo2:
 
         try:
             return self._dry_run() if self.dry_run else self._deploy()
-        except BrokenPipeError:  # nobody reads what is printed, which is no reason to say that all went well
+        except BrokenPipeError:  # a closed output pipe must not end in exit code 0
             return STOPPED
         except ScriptError as error:
             raise UserError("\nerror: ".join(error.lines())) from error
@@ -136,7 +136,7 @@ class DeployGo2:
         return 0 if outcome.played else STOPPED
 
     def _dry_run(self) -> int:
-        from keystride.deploy.sim.dry_run import dry_run
+        from keystride.deploy.sim.rehearsal import dry_run
         from keystride.robot.go2 import GO2
 
         return 0 if dry_run(self._plan(), GO2) else STOPPED
@@ -144,8 +144,9 @@ class DeployGo2:
 
 @dataclass(frozen=True)
 class DeployGuard:
-    """Brake the robot when heartbeats on standard input stop. `deploy go2` starts one by itself; docs/deploy.md says how
-    to start a second one on the robot's own computer.
+    """Brake the robot when heartbeats on standard input stop.
+
+    `deploy go2` starts a guard by itself; docs/deploy.md explains how to run a second one on the robot's own computer.
     """
 
     interface: str = "eth0"

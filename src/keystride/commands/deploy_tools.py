@@ -1,4 +1,4 @@
-"""`keystride deploy sim`, `selftest` and `replay`: a simulated robot, every fault tried against it, and logs shown."""
+"""`keystride deploy sim`, `selftest` and `replay`: a simulated robot, fault injection and flight logs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from keystride.errors import UserError
 
 @dataclass(frozen=True)
 class DeploySim:
-    """A simulated Go2 that speaks the robot's protocol: `keystride deploy go2` runs against it unchanged."""
+    """Run a simulated Go2 that speaks the robot's protocol: `keystride deploy go2` works with it unchanged."""
 
     interface: str = "lo"
     """Network interface."""
@@ -22,41 +22,40 @@ class DeploySim:
     """DDS domain."""
 
     posture: Literal["lying", "standing", "upside-down"] = "standing"
-    """How the robot is at first."""
+    """Initial posture."""
 
     sport: bool = True
-    """Whether its own motion service holds the motors at first, as on a robot that was switched on."""
+    """Whether its motion service holds the motors at first, as after switching a robot on."""
 
     noise: bool = True
-    """Whether its sensors and the motion capture are noisy."""
+    """Add noise to its sensors and the motion capture."""
 
     brake_after: float | None = None
-    """Seconds without a command after which its motors brake by themselves; without this they keep the last command."""
+    """Seconds without a command after which its motors brake by themselves; by default they keep the last command."""
 
     latency: float = 0.001
-    """Seconds that every message takes, each way."""
+    """Latency of every message, each way, s."""
 
     loss: float = 0.0
     """Share of messages lost, each way."""
 
     pose_port: int = 9870
-    """UDP port on this machine to which the virtual motion capture sends."""
+    """UDP port on this machine that the virtual motion capture sends to."""
 
     seed: int = 0
-    """Of the noise."""
+    """Seed of the noise."""
 
     viewer: Literal["none", "window", "browser"] = "none"
-    """Show the robot: in a window, or in a browser."""
+    """Show the robot in a window or a browser."""
 
     record: Path | None = None
-    """Write what really happened, 50 rows per second, as .npz at the end."""
+    """Write the true states and commands, 50 rows per second, to this .npz file at the end."""
 
     control: bool = False
-    """Take disturbances from standard input, one JSON object per line: {"disturb": NAME, "value": VALUE, "seconds": S}."""
+    """Read disturbances from standard input, one JSON object per line: {"disturb": NAME, "value": VALUE, "seconds": S}."""
 
     def run(self) -> int:
-        from keystride.deploy.sim.link import SimulatedConfig
-        from keystride.deploy.sim.server import serve
+        from keystride.deploy.sim.server import SimulatedConfig, serve
 
         config = SimulatedConfig(
             posture=self.posture,
@@ -74,19 +73,19 @@ class DeploySim:
 
 @dataclass(frozen=True)
 class DeploySelftest:
-    """Try every fault against the simulated robot and print what came of each; exit code 1 when one came out wrong.
+    """Inject every fault into the simulated robot and print the outcomes; exit code 1 if any is not as expected.
 
     Each row runs `keystride deploy go2` and `keystride deploy sim` as processes of their own on the loopback interface.
     """
 
     policy: str = "STUB-TROT"
-    """A policy as for `deploy go2`; without one a stub trots."""
+    """A policy as for `deploy go2`; by default a stub that trots."""
 
     only: str = ""
     """Run only the rows whose name contains this."""
 
     jobs: int = 2
-    """Rows at a time; each needs about a core."""
+    """Rows to run in parallel; each needs about one core."""
 
     json: Path | None = None
     """Write the results as JSON."""
@@ -102,16 +101,16 @@ class DeploySelftest:
 
 @dataclass(frozen=True)
 class DeployReplay:
-    """Show a flight log: a summary, a picture, and what the simulator makes of the same commands."""
+    """Show a flight log: print a summary, draw a picture, and play the same commands against the simulator."""
 
     log: tyro.conf.Positional[Path]
-    """Folder that `deploy go2 --log` wrote."""
+    """Folder written by `deploy go2 --log`."""
 
     picture: Path | None = None
-    """Write the picture here (.png, .svg or .pdf); by default picture.png in the log's folder."""
+    """File for the picture (.png, .svg or .pdf); picture.png in the log's folder by default."""
 
     viewer: Literal["none", "window", "browser"] = "none"
-    """Show the logged motion as well, in real time: in a window, or in a browser."""
+    """Also show the logged motion in real time, in a window or a browser."""
 
     def run(self) -> int:
         from keystride.deploy.log.replay import replay

@@ -1,8 +1,8 @@
 """The deployment itself: low states and poses in, safe commands out at 500 Hz, the policy at 50 Hz.
 
-Two ticks do all the work, and neither reads a clock, so that they run on threads against a robot as well as step by
-step against a simulation. Only the stream's tick touches the safety layer and the estimator. It sends before it speaks:
-nothing that can block or fail comes between a decision and its command.
+Two functions do the work, `stream` and `control`. Neither reads a clock, so they run on threads with a robot and step by
+step with a simulation. Only `stream` uses the safety layer and the estimator. It sends the command before it prints or
+logs anything, so nothing that can block or fail comes between a decision and its command.
 """
 
 import queue
@@ -33,7 +33,7 @@ from keystride.robot.description import Floats, Robot
 EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON = "B", "start", "X"
 FROZEN_TURN = 0.05  # rad by the gyroscope without a change of the IMU's orientation, which then counts as frozen
 LONGEST_TURN = 0.05  # s of turning that one low state may stand for
-CALM_BEFORE_START = 0.5  # s for which every pose must have been believed
+CALM_BEFORE_START = 0.5  # s before the start in which no pose may have been rejected
 
 _STATES = list(State)
 _NOTHING = Reading(  # before the first low state
@@ -60,7 +60,7 @@ _NOTHING = Reading(  # before the first low state
 
 
 def _down(quaternion: Floats) -> Floats:
-    """(3,) unit vector downwards, base frame; plain arithmetic, for this runs 500 times a second."""
+    """Return the unit vector downwards in the base frame, (3,). Plain arithmetic, as this runs 500 times per second."""
     w, x, y, z = quaternion / max(float(np.sqrt(quaternion @ quaternion)), 1e-9)
     return np.array([2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1.0])
 
@@ -71,7 +71,7 @@ class Link(Protocol):
 
     @property
     def other_commands(self) -> int:
-        """Low commands that somebody else has sent."""
+        """Number of low commands that other programs have sent."""
         ...
 
     def send(self, command: Record) -> None: ...
@@ -79,7 +79,7 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class Arrival:
-    """How a keyframe was met, by the robot's own estimate."""
+    """Error at a keyframe's time, by the robot's own estimate."""
 
     keyframe: int
     step: int
@@ -123,35 +123,35 @@ class Deployment:
     monitor: PoseMonitor = field(default_factory=PoseMonitor)
     say: Callable[[str], None] = print
     log: FlightLog | None = None
-    heartbeat: Callable[[float], str] = lambda now: ""  # after every command; returns what is wrong with a guard
-    emergency: str | None = None  # set from anywhere to end in damping
-    motion_service: str = ""  # set from anywhere when the robot's own has taken the motors again
+    heartbeat: Callable[[float], str] = lambda now: ""  # called after every command; returns what is wrong with a guard
+    emergency: str | None = None  # may be set from any thread to end in damping
+    motion_service: str = ""  # set from another thread when the robot's motion service has taken the motors again
     arrivals: list[Arrival] = field(default_factory=list)
     asks: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue)
     commands_sent: int = 0
-    brakes_sent: int = 0  # commands without stiffness in a row: what tells that the robot is safe to leave
+    brakes_sent: int = 0  # consecutive commands without stiffness; enough of them and the robot may be left
     sent_at: float | None = None  # when the last command was sent
+    started: float = 0.0  # when the script began
     walked: float = 0.0  # m while running, by leg odometry
-    disbelief: str = ""  # what spoke against the last pose that was not believed
+    rejection: str = ""  # why the last rejected pose was rejected
     _targets: Latest[Floats] = field(default_factory=Latest)
     _state: RobotState | None = None
     _low: LowReading | None = None
     _fresh: _Freshness = field(default_factory=_Freshness)
-    _seen: tuple[int, int] = (0, 0)  # low states and poses taken
-    _heard: tuple[int, float] = (0, -np.inf)  # messages from the pose source, and when the last came
-    _disbelieved: float = -np.inf  # when a pose was last not believed
-    _started: float = 0.0
+    _seen: tuple[int, int] = (0, 0)  # low states and poses processed
+    _heard: tuple[int, float] = (0, -np.inf)  # messages from the pose source, and when the last one arrived
+    _rejected_at: float = -np.inf  # when a pose was last rejected
     _start: Floats = field(default_factory=lambda: np.zeros(3))  # where the script began
     _goals: Goals | None = None
     _buttons: frozenset[str] = frozenset()
-    _others: int | None = None  # commands of others before the first of ours
+    _others: int | None = None  # commands of other programs before the first own one
 
     def __post_init__(self) -> None:
         self.odometry = LegOdometry(self.robot)
-        self._trend = MotorTrend(self.robot.speed_limit)
+        self.trend = MotorTrend(self.robot.speed_limit)
 
     def ask(self, event: Event) -> None:
-        """Pass on the operator's wish; from any thread."""
+        """Queue an event from the operator; may be called from any thread."""
         self.asks.put(event)
 
     def latest(self) -> tuple[LowReading | None, RobotState | None]:
@@ -164,7 +164,7 @@ class Deployment:
         return self._fresh.tick_at
 
     def stream(self, now: float, late: float = 0.0) -> MotorCommand:
-        """Every 2 ms: take what has come, check it, send."""
+        """Process new states and poses, run the fault checks and send a command; called every 2 ms."""
         self._take_low_state(now)
         self._take_pose(now)
         before = self.safety.state
@@ -178,7 +178,7 @@ class Deployment:
         return command
 
     def send(self, now: float, command: MotorCommand) -> None:
-        """Send a command and let the guards know."""
+        """Send a command, then a heartbeat to the guards."""
         self.link.send(encode_command(self.robot, command))
         self.sent_at = now
         self.commands_sent += 1
@@ -188,17 +188,17 @@ class Deployment:
             self.emergency = trouble
 
     def control(self, now: float) -> None:
-        """Every 20 ms: the policy's next targets."""
+        """Compute the policy's next targets; called every 20 ms."""
         goals, state = self._goals, self._state
         if self.safety.state is not State.RUNNING or goals is None or state is None:
             return
-        step = round((now - self._started) / CONTROL_DT)
+        step = round((now - self.started) / CONTROL_DT)
         self._note_arrivals(goals, state, step)
         if finished(goals, np.array([step]))[0]:
             self.ask(Event.FINISH)
             return
         targets = self.player.step(state, goals, step)
-        if np.isfinite(targets).all():  # otherwise its age will tell
+        if np.isfinite(targets).all():  # otherwise the check of their age stops the robot
             self._targets.put(targets, now)
 
     def _take_low_state(self, now: float) -> None:
@@ -210,7 +210,7 @@ class Deployment:
         if not self._fresh.update(now, low):
             return
         self._low = low
-        self._trend.update(now, low.joint_velocities, low.lost)
+        self.trend.update(now, low.joint_velocities, low.lost)
         self._press(low.buttons)
         if not low.valid:  # a fault check stops the robot; the filters are kept clean
             return
@@ -236,9 +236,9 @@ class Deployment:
         if not problem and not self.estimator.correct(now, pose, may_jump=not running):
             problem = "position jumped"
         if problem:
-            self.disbelief, self._disbelieved = problem, now
+            self.rejection, self._rejected_at = problem, now
             self.estimator.rejected += 1
-            if not running:  # the robot may have been carried: begin again from here
+            if not running:  # the robot may have been carried: start again from here
                 self.monitor.restart()
 
     def _press(self, buttons: frozenset[str]) -> None:
@@ -258,18 +258,18 @@ class Deployment:
             self.safety.tell(event, now, self._low.joint_angles, reason)
 
     def _may_start(self, now: float) -> bool:
-        """With fresh poses that were all believed; the script then begins where the robot stands."""
+        """Return whether poses are fresh and accepted; if so, place the script where the robot stands."""
         if self._state is None or now - self.estimator.last_pose > self.safety.limits.pose_age:
-            self.say("no start: no pose of the robot")
+            self.say("cannot start: no pose of the robot")
             return False
-        if now - self._disbelieved < CALM_BEFORE_START:
-            self.say(f"no start: pose rejected, {self.disbelief}")
+        if now - self._rejected_at < CALM_BEFORE_START:
+            self.say(f"cannot start: pose rejected, {self.rejection}")
             return False
         if self.safety.state is State.READY:
             base = self._state.base
             yaw = np.atleast_1d(geometry.yaw_of(base.orientation))
             self._goals = script_goals(self.script, base.position[None], yaw)
-            self._started, self._start = now, base.position
+            self.started, self._start = now, base.position
             self.player.reset()
         return True
 
@@ -286,14 +286,14 @@ class Deployment:
             imu_age=now - self._fresh.imu_at,
             pose_age=now - self.estimator.last_pose,
             pose_silence=now - self._heard[1],
-            policy_age=now - max(self._started, now - self._targets.age(now)),
+            policy_age=now - max(self.started, now - self._targets.age(now)),
             command_gap=0.0 if self.sent_at is None else now - self.sent_at,
             joint_angles=low.joint_angles,
             joint_velocities=low.joint_velocities,
-            mean_speed=self._trend.mean_speed,
+            mean_speed=self.trend.mean_speed,
             torques=low.torques,
             motors_on=low.motors_on,
-            lost_packets=self._trend.lost_packets,
+            lost_packets=self.trend.lost_packets,
             down=_down(low.quaternion),
             height=float(place[2]),
             distance=float(np.hypot(*(place - self._start)[:2])),
@@ -309,7 +309,7 @@ class Deployment:
         state = self.safety.state
         if state is before:
             return
-        detail = {"emergency stop": self.emergency, "pose rejected": self.disbelief}.get(self.safety.reason)
+        detail = {"emergency stop": self.emergency, "pose rejected": self.rejection}.get(self.safety.reason)
         why = f": {self.safety.reason}" + (f" ({detail})" if detail else "") if self.safety.reason else ""
         self.say(f"{before.value} -> {state.value}{why}")
 
@@ -339,7 +339,7 @@ class Deployment:
         row["base_velocity"] = np.nan if state is None else state.base.linear_velocity
 
     def _note_arrivals(self, goals: Goals, state: RobotState, step: int) -> None:
-        """At the first control step that is not before a keyframe's time."""
+        """Record the error of each keyframe at the first control step at or after its time."""
         due = int((goals.step[0] <= step).sum())
         if due == len(self.arrivals):
             return

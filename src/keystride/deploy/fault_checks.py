@@ -1,4 +1,4 @@
-"""What is checked before every command: one row per fault, with the states it matters in and what it leads to."""
+"""The fault checks that run before every command: limits, states in which each applies, and its consequence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ BATTERY_FAULTS = frozenset({7, 11, 12, 13})  # charging (a cable!), alarm, waiti
 
 @dataclass(frozen=True)
 class Limits:
-    """Beyond these the robot is stopped, or a target is held back."""
+    """Limits beyond which the robot is stopped or a target is clipped."""
 
     joint_margin: float = 0.02
     """Targets stay this far inside the joints' range, rad."""
@@ -28,7 +28,7 @@ class Limits:
     joint_speed_share: float = 1.3
     """Share of each joint's rated speed, measured, that is a fault when it lasts."""
     joint_speed_mean: float = 0.85
-    """The same for the mean over SPEED_MEMORY: a gait has fast moments, a runaway joint stays fast."""
+    """The same for the mean over SPEED_MEMORY: a gait has fast moments, while a runaway joint stays fast."""
     torque_excess: float = 1.3
     """Share of each motor's peak torque, measured, that is a fault when it lasts."""
     stall_torque: float = 0.9
@@ -36,17 +36,17 @@ class Limits:
     stall_speed: float = 0.3
     """Speed below which a joint does not move, rad/s."""
     lost_packets: float = 20.0
-    """Packets lost by a motor within a second."""
+    """Packets that a motor may lose within a second."""
     tilt: float = 60.0
     """Angle between the trunk's and the world's vertical, degrees."""
     height: tuple[float, float] = (0.10, 0.90)
-    """Of the base over the ground while running, m."""
+    """Range of the base height over the ground while running, m."""
     fence: float = np.inf
     """Distance from where the script began, m."""
     state_age: float = 0.10
     """Time without a new low state, s."""
     pose_age: float = 0.20
-    """Time without a believable pose while running, s."""
+    """Time without an accepted pose while running, s."""
     policy_age: float = 0.10
     """Time without new targets while running, s."""
     command_gap: float = 0.05
@@ -59,12 +59,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Reading:
-    """What the checks see at one moment."""
+    """The values that the checks look at."""
 
     state_age: float  # s since the last new low state
     state_valid: bool  # whether all of its values are finite and its quaternion is one
     imu_age: float  # s since the IMU's values last changed
-    pose_age: float  # s since the last believable pose
+    pose_age: float  # s since the last accepted pose
     pose_silence: float  # s since the pose source last sent anything
     policy_age: float  # s since the policy's last targets
     command_gap: float  # s between the last command and this one
@@ -72,17 +72,17 @@ class Reading:
     joint_velocities: Floats  # (12,) rad/s
     mean_speed: Floats  # (12,) share of the rated speed, smoothed
     torques: Floats  # (12,) N m, estimated by the motors
-    motors_on: bool  # whether all report that they obey
-    lost_packets: float  # by the worst motor, within a second
+    motors_on: bool  # whether all motors report that they are enabled
+    lost_packets: float  # within a second, the worst motor
     down: Floats  # (3,) unit vector downwards, base frame
     height: float  # m
     distance: float  # m over the ground from where the script began
     battery: float  # percent
     battery_status: int
     motor_temperature: float  # degrees Celsius, the hottest
-    other_writer: bool = False  # somebody else sends low commands
-    motion_service: str = ""  # the robot's own, when it has taken the motors again
-    emergency: str | None = None  # who pressed, or none
+    other_writer: bool = False  # another program sends low commands
+    motion_service: str = ""  # the robot's motion service, if it has taken the motors again
+    emergency: str | None = None  # cause of an emergency stop
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Check:
     leads_to: Event
     states: frozenset[State]
     failed: Callable[[Reading, Limits, Robot], bool]
-    patience: float = 0.0  # s for which it must stay failed
+    patience: float = 0.0  # s for which the fault must last
 
 
 ALWAYS = frozenset(State)
@@ -183,17 +183,17 @@ LOSS_MEMORY = 1.0  # s over which lost packets are counted
 
 @dataclass
 class MotorTrend:
-    """Measures of the motors that take more than one low state."""
+    """Motor measurements over more than one low state."""
 
     speed_limit: Floats
     mean_speed: Floats = field(default_factory=lambda: np.zeros(12))  # share of the rated speed
-    lost_packets: float = 0.0  # by the worst motor, within about a second
+    lost_packets: float = 0.0  # within about a second, the worst motor
     _lost: Floats = field(default_factory=lambda: np.zeros(12))
     _counts: Floats | None = None
     _now: float = 0.0
 
     def update(self, now: float, velocities: Floats, lost: Floats) -> None:
-        """Take a low state; `lost` (12,) are the motors' counters of lost packets."""
+        """Process a low state; `lost` (12,) are the motors' counters of lost packets."""
         dt, self._now = min(max(now - self._now, 0.0), 0.05), now
         share = np.abs(velocities) / self.speed_limit
         self.mean_speed = self.mean_speed + min(dt / SPEED_MEMORY, 1.0) * (share - self.mean_speed)

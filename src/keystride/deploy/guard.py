@@ -1,12 +1,12 @@
-"""A second process that brakes the robot when the first one dies or falls silent.
+"""A second process that brakes the robot when the deploying process dies or stops sending commands.
 
-What a Go2's motors do when low-level commands stop is not documented, so nothing here relies on it. The deployment
-sends the guard a heartbeat after every command that it has sent to the robot. When heartbeats stop, because the process
-was killed, stopped, swapped out or hangs, or when the pipe closes, the guard sends brake commands. It stands down only
-when it is told that the robot was seen to be in damping.
+Unitree does not document what a Go2's motors do when low-level commands stop, so nothing here relies on it. The
+deployment sends the guard heartbeats for the commands that it has sent to the robot. When heartbeats stop (the process
+was killed, stopped, swapped out or hangs) or the pipe closes, the guard sends brake commands. It exits without braking
+only after the deployment has told it that the robot is in damping.
 
-The two talk through standard input and output, so a guard may also run on the robot's own computer, over ssh, where it
-survives this machine and the cable (`keystride deploy guard`, docs/deploy.md).
+The two communicate through standard input and output. A guard can therefore also run on the robot's own computer, over
+ssh, where it survives a failure of this computer or its cable (`keystride deploy guard`, docs/deploy.md).
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from collections.abc import Sequence
 
 from keystride.deploy.clock import Lateness, real_time, ticks
 
-SILENCE = 0.05  # s without a heartbeat, and the guard brakes
+SILENCE = 0.05  # s without a heartbeat after which the guard brakes
 BRAKING = 5.0  # s of brake commands
-PERIOD = 0.002  # s between them
-MATCHING = 5.0  # s to find the robot before standing by without it
-EVERY = 4  # commands for each heartbeat
-NO_ANSWER = 1.0  # s without a sign of life, and the guard counts as lost
+PERIOD = 0.002  # s between brake commands
+MATCHING = 5.0  # s to wait for the robot to be discovered
+EVERY = 4  # commands per heartbeat
+NO_ANSWER = 1.0  # s without an answer after which the guard counts as lost
 
 STANDING_BY = b"standing by\n"
 HEARTBEAT, DISMISSED, BRAKES = b".", b"!", b"B"
@@ -35,7 +35,7 @@ def local_guard(interface: str, domain: int) -> list[str]:
 
 
 class Guard:
-    """The deployment's side of a guard process. Nothing here blocks except `wait`."""
+    """The deployment's end of a guard process. Only `wait` and `dismiss` block."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -57,7 +57,7 @@ class Guard:
         return self._process.pid
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the guard stands by; False when it does not within the time."""
+        """Wait until the guard is ready; return False if it is not within the time."""
         until, text = time.monotonic() + seconds, b""
         while not text.endswith(STANDING_BY):
             left = until - time.monotonic()
@@ -70,7 +70,7 @@ class Guard:
         return True
 
     def beat(self, now: float) -> str:
-        """A command has been sent. Return what is wrong with the guard, or an empty string."""
+        """Report that a command was sent; return what is wrong with the guard, or an empty string."""
         if not self._armed:
             self._armed, self._heard = True, now
         self._count += 1
@@ -78,7 +78,7 @@ class Guard:
             return self._trouble
         try:
             os.write(self._to, HEARTBEAT)
-        except BlockingIOError:  # it does not read: its missing answers will tell
+        except BlockingIOError:  # the guard does not read: its missing answers show that
             pass
         except OSError:
             self._trouble = self._trouble or "guard process lost"
@@ -98,7 +98,7 @@ class Guard:
         return self._trouble
 
     def dismiss(self, *, safe: bool) -> None:
-        """End the guard: at once when the robot is in damping or was never driven, otherwise after braking it."""
+        """End the guard: at once if the robot is safe (in damping, or never driven), otherwise after it has braked."""
         if self._ended:
             return
         self._ended = True
@@ -113,11 +113,11 @@ class Guard:
             self._process.wait(10.0 if safe else 0.1)
         except subprocess.TimeoutExpired:
             if safe:
-                self._process.kill()  # a guard that hangs; the robot is down
+                self._process.kill()  # the guard hangs, and the robot is down
 
 
 def stand_guard(interface: str, domain: int, silence: float = SILENCE) -> int:
-    """Run the guard on standard input and output; 0 when it was dismissed, 1 when it braked."""
+    """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked."""
     from keystride.deploy.safety import brake
     from keystride.deploy.unitree.codec import encode_command
     from keystride.deploy.unitree.dds_types import LowCmd
@@ -145,9 +145,9 @@ def stand_guard(interface: str, domain: int, silence: float = SILENCE) -> int:
 
 
 def silent(source: int, answers: int, silence: float) -> bool:
-    """Follow the heartbeats until they stop (True) or the guard is dismissed (False).
+    """Read heartbeats until they stop (return True) or the guard is dismissed (return False).
 
-    Nothing counts as silence before the first heartbeat: until then nobody has driven the robot.
+    Before the first heartbeat the robot has not been driven, so silence means nothing.
     """
     os.set_blocking(answers, False)
     deadline: float | None = None
@@ -156,7 +156,7 @@ def silent(source: int, answers: int, silence: float) -> bool:
         data = os.read(source, 4096) if select.select([source], [], [], left)[0] else b""
         if DISMISSED in data:
             return False
-        if not data:  # too long without a heartbeat, or the pipe was closed
+        if not data:  # no heartbeat in time, or the pipe was closed
             with contextlib.suppress(OSError):
                 os.write(answers, BRAKES)
             return deadline is not None
@@ -165,5 +165,5 @@ def silent(source: int, answers: int, silence: float) -> bool:
             os.write(answers, HEARTBEAT)
 
 
-if __name__ == "__main__":  # quicker to start than through the command line of `keystride`
+if __name__ == "__main__":  # starts faster than `keystride deploy guard`
     sys.exit(stand_guard(sys.argv[1], int(sys.argv[2])))

@@ -1,4 +1,4 @@
-"""From the options of a command to a running deployment, and what is said at its end."""
+"""Build a deployment from the options of a command, run it and report how it ended."""
 
 import json
 import shlex
@@ -15,10 +15,9 @@ from keystride.deploy.clock import real_time
 from keystride.deploy.deployment import Deployment, Link
 from keystride.deploy.fault_checks import Limits
 from keystride.deploy.guard import Guard, local_guard
-from keystride.deploy.log.console import Console
 from keystride.deploy.log.flight import FlightLog
 from keystride.deploy.log.status import StatusStream
-from keystride.deploy.operator import KEYS_HELP, Operator, keyboard
+from keystride.deploy.operator import KEYS_HELP, Console, Operator, keyboard
 from keystride.deploy.pose.estimator import Estimator, EstimatorConfig
 from keystride.deploy.pose.mocap import open_source
 from keystride.deploy.pose.source import Mounting, PoseSource
@@ -39,6 +38,7 @@ from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT
 from keystride.files import write_atomically
 from keystride.keyframes.goals import used
 from keystride.keyframes.resolve import script_goals
+from keystride.keyframes.script import Script
 from keystride.robot.description import Robot
 
 CONNECT = 5.0  # s to wait for the robot
@@ -48,7 +48,7 @@ GUARD_START = 60.0  # s to wait for a guard, which may be reached over ssh
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do, and to which robot."""
+    """The options of a deployment."""
 
     interface: str
     policy: str
@@ -61,10 +61,10 @@ class Plan:
     pose_latency: float = EstimatorConfig.pose_latency
     start_after: float | None = None
     doubtful: bool = False  # play a script that asks for more than a Go2 does
-    confirmed: bool = False  # the checklist was gone through
-    guard: str = ""  # command that starts another guard, elsewhere
+    confirmed: bool = False  # skip the checklist
+    guard: str = ""  # command that starts a second guard
     log: Path | None = None  # folder for the flight log
-    restore: bool = False  # give the motors back to the robot's motion service at the end
+    restore: bool = False  # select the robot's motion service again at the end
     outside_training: bool = False  # play a script that asks for more than the policy was trained on
     inbetween: bool = True  # fill gaps that are longer than the policy was trained on
     settle: float = 2.0
@@ -73,16 +73,16 @@ class Plan:
 
 @dataclass
 class Connection:
-    """The robot's side of a deployment: its link, and its own motion services."""
+    """The link to a robot and its motion services."""
 
     link: Link
     released: list[str]  # motion services that held the motors before
-    active: Callable[[], str]  # the one that holds them now; empty for none, or without an answer
+    active: Callable[[], str]  # the one that holds them now; empty if none does or there is no answer
     select: Callable[[str], None]
 
 
 class Guards:
-    """All guards of a deployment, as one."""
+    """All guards of a deployment."""
 
     def __init__(self, guards: list[Guard]) -> None:
         self.guards = guards
@@ -97,7 +97,7 @@ class Guards:
 
 @dataclass
 class Prepared:
-    """A deployment that is ready to run, and what it needs at its end."""
+    """A deployment that is ready to run."""
 
     deployment: Deployment
     connection: Connection
@@ -105,43 +105,47 @@ class Prepared:
 
     @property
     def safe(self) -> bool:
-        """Whether the robot was never driven, or was seen to be in damping."""
+        """Whether the robot was never driven, or brake commands were sent to it last."""
         return not self.deployment.commands_sent or self.deployment.brakes_sent >= CONFIRMED
+
+
+def limits_for(plan: Plan, script: Script) -> Limits:
+    """Return the plan's limits with a fence, by default as wide as the script needs."""
+    return replace(plan.limits, fence=fence_around(script) if plan.fence is None else plan.fence)
 
 
 @contextmanager
 def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[Prepared]:
-    """Yield a deployment that is connected to the robot, whose motors nobody else holds, with a guard beside it.
+    """Yield a deployment that is connected to a robot whose motors are free, with its guards running.
 
-    At the end the guards are dismissed only when the robot was never driven or is known to be in damping.
+    At the end the guards are dismissed only if the robot was never driven or is in damping.
     """
     script = checked_script(plan.script, doubtful=plan.doubtful)
     player = open_player(plan.policy, robot, plan.interface, inbetween=plan.inbetween)
     for line in outside(plan.script, player, script, allowed=plan.outside_training):
         say(f"warning: {line}")
     took = try_player(plan.policy, player, script, robot)
-    say(f"{plan.policy} takes {1000 * took:.1f} ms for a step")
+    say(f"{plan.policy}: {1000 * took:.1f} ms per step")
     check_pose(plan.pose, plan.interface)
     check_interface(plan.interface)
     if not plan.confirmed:
         confirm(keyboard(), say)
-    limits = replace(plan.limits, fence=fence_around(script) if plan.fence is None else plan.fence)
     with ExitStack() as stack:
-        log = FlightLog(plan.log, about(plan)) if plan.log is not None else None
-        if log is not None:
-            stack.callback(log.close)
         commands = [local_guard(plan.interface, plan.domain), *([shlex.split(plan.guard)] if plan.guard else [])]
         guards = Guards([Guard(command) for command in commands])
         ready: Prepared | None = None
         stack.callback(lambda: guards.dismiss(safe=ready is None or ready.safe))
-        if not stack.enter_context(real_time()):  # after the guard, which goes there by itself when it stands by
-            say("no permission for real-time priority: a busy machine may disturb the command stream")
+        if not stack.enter_context(real_time()):  # after the guard, which asks for it itself
+            say("no permission for real-time priority: other programs may delay the command stream")
+        log = FlightLog(plan.log, about(plan)) if plan.log is not None else None
+        if log is not None:
+            stack.callback(log.close)
         connection = connect(plan, stack, say)
         source = opened_source(plan, stack)
         for guard in guards.guards:
             if not guard.wait(GUARD_START):
-                raise Refused("the guard process did not start")
-            say(f"guard stands by as process {guard.pid}")
+                raise Refused("the guard did not start")
+            say(f"guard ready: process {guard.pid}")
         estimator = Estimator(EstimatorConfig(pose_latency=0.0 if plan.pose == "odometry" else plan.pose_latency))
 
         def say_and_log(text: str) -> None:
@@ -155,7 +159,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
             source,
             player,
             script,
-            Safety(robot, player.gains, limits),
+            Safety(robot, player.gains, limits_for(plan, script)),
             estimator,
             say=say_and_log,
             log=log,
@@ -169,8 +173,15 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
     """Connect to the robot and have it release its motors."""
     from cyclonedds.core import DDSException
 
-    from keystride.deploy.unitree import services
-    from keystride.deploy.unitree.link import RobotLink, join
+    from keystride.deploy.unitree.link import (
+        Client,
+        RobotLink,
+        ServiceError,
+        active_mode,
+        join,
+        release_motors,
+        select_motion_service,
+    )
 
     try:
         participant = join(plan.interface, plan.domain)
@@ -180,14 +191,14 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
     stack.callback(link.close)
     if not link.states.wait(CONNECT):
         if link.corrupt:
-            raise Refused(f"{link.corrupt} low states on {plan.interface} without a valid checksum, and no other")
+            raise Refused(f"no valid low state on {plan.interface}: {link.corrupt} with a wrong checksum")
         raise Refused(f"no robot on {plan.interface}: no low state within {CONNECT:g} s")
-    switcher, sport = (services.Client(participant, name) for name in (MOTION_SWITCHER, SPORT))
+    switcher, sport = (Client(participant, name) for name in (MOTION_SWITCHER, SPORT))
     stack.callback(switcher.close)
     stack.callback(sport.close)
     try:
-        released = services.release_motors(switcher, sport)
-    except services.ServiceError as error:
+        released = release_motors(switcher, sport)
+    except ServiceError as error:
         raise Refused(str(error)) from error
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
     before = link.other_commands  # the motion service's own, until it was released
@@ -200,11 +211,11 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
 
     def active() -> str:
         try:
-            return services.active_mode(switcher, attempts=3)
-        except services.ServiceError:
+            return active_mode(switcher, attempts=3)
+        except ServiceError:
             return ""
 
-    return Connection(link, released, active, lambda name: services.select_motion_service(switcher, name))
+    return Connection(link, released, active, lambda name: select_motion_service(switcher, name))
 
 
 def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
@@ -221,7 +232,7 @@ def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
 
 
 def deploy(plan: Plan, robot: Robot, report: Path | None = None) -> Outcome:
-    """Play the plan on the robot. Raise Refused when nothing was moved."""
+    """Play the plan on the robot. Raise Refused if it was not moved."""
     console = Console()
     try:
         return _deploy(plan, robot, report, console.say)
@@ -233,7 +244,7 @@ def _deploy(plan: Plan, robot: Robot, report: Path | None, say: Callable[[str], 
     with prepared(plan, robot, say) as ready:
         deployment = ready.deployment
         operator = Operator(plan.start_after)
-        say(KEYS_HELP if operator.terminal is not None else "no terminal: the remote's B is the emergency stop")
+        say(KEYS_HELP if operator.terminal is not None else "no terminal: the remote's B button is the emergency stop")
         status = StatusStream(plan.status)
         with status.follow(deployment):
             outcome = Session(deployment, operator, plan.settle, ready.connection.active).run()
@@ -244,44 +255,44 @@ def _deploy(plan: Plan, robot: Robot, report: Path | None, say: Callable[[str], 
             try:
                 write_report(report, deployment, outcome)
             except OSError as error:
-                say(f"no report: {error}")
+                say(f"report not written: {error}")
         ready.guards.dismiss(safe=ready.safe)
         say(left_in(ready, outcome, restored=restore(plan, ready, outcome, say)))
-        say(f"ended in {outcome.state.value}: {outcome.reason or 'the script was played to its end'}")
+        say(f"ended in {outcome.state.value}: {outcome.reason or 'script played'}")
     return outcome
 
 
 def restore(plan: Plan, ready: Prepared, outcome: Outcome, say: Callable[[str], None]) -> str:
-    """Give the motors back on request, when the robot lies; return the name of the motion service that has them."""
-    from keystride.deploy.unitree.services import ServiceError
+    """Select the motion service again if asked to and the script was played; return its name."""
+    from keystride.deploy.unitree.link import ServiceError
 
     if not plan.restore:
         return ""
     if not outcome.played:
-        say("motion service not selected again: the robot was stopped and may lie badly; look at it first")
+        say("motion service not selected: the robot was stopped and may not lie flat; check it first")
         return ""
     name = (ready.connection.released or ["normal"])[0]
     try:
         ready.connection.select(name)
     except ServiceError as error:
-        say(f"motion service not selected again: {error}")
+        say(f"motion service not selected: {error}")
         return ""
     return name
 
 
 def left_in(ready: Prepared, outcome: Outcome, restored: str) -> str:
     if restored:
-        return f"the robot's motion service {restored} holds the motors again"
+        return f"the motion service {restored} holds the motors again"
     if not outcome.damped:
-        return "brake commands were not seen to go out: the guard brakes; stay away from the robot"
+        return "brake commands could not be sent: the guard brakes the robot; stay clear of it"
     return (
-        "the robot is left limp, its motors in damping, its motion service off: "
-        "switch it off and on again, or select the service (--restore) to use the remote"
+        "the robot lies limp: motors in damping, motion service off; "
+        "to use the remote, power-cycle the robot, or run with --restore"
     )
 
 
 def about(plan: Plan) -> dict[str, Any]:
-    """Return what a flight log says of its deployment."""
+    """Return the header of a flight log."""
     return {
         "policy": plan.policy,
         "script": str(plan.script),
@@ -294,9 +305,9 @@ def about(plan: Plan) -> dict[str, Any]:
 def summary(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
     for arrival in deployment.arrivals:
         distance = float(np.linalg.norm(arrival.error[:3]))
-        yield f"keyframe {arrival.keyframe + 1}: {distance:.3f} m off, by the robot's own estimate"
+        yield f"keyframe {arrival.keyframe + 1}: missed by {distance:.3f} m, by the robot's own estimate"
     for name, late in (("command stream", outcome.stream), ("policy", outcome.control)):
-        yield f"{name}: {late.ticks} times, the latest by {1000 * late.worst:.1f} ms, {late.skipped} left out"
+        yield f"{name}: {late.ticks} ticks, the latest one was {1000 * late.worst:.1f} ms late, {late.skipped} skipped"
     if deployment.log is not None:
         yield f"flight log: {deployment.log.folder} (keystride deploy replay shows it)"
 
@@ -307,6 +318,7 @@ def write_report(path: Path, deployment: Deployment, outcome: Outcome) -> None:
         "state": outcome.state.value,
         "played": outcome.played,
         "reason": outcome.reason,
+        "started": deployment.started,
         "keyframes": int(used(goals).sum()),
         "arrivals": [{"keyframe": a.keyframe, "step": a.step, "error": a.error.tolist()} for a in deployment.arrivals],
         "stream": asdict(outcome.stream),

@@ -1,4 +1,4 @@
-"""What plays a script: robot state and keyframes in, joint targets out, fifty times a second."""
+"""Players: robot state and keyframes in, joint targets out, 50 times per second."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,17 +25,17 @@ class Player(Protocol):
     def gains(self) -> Gains: ...
 
     def reset(self) -> None:
-        """Before the first step of a script."""
+        """Prepare for the first step of a script."""
         ...
 
     def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
-        """Joint targets (12,) for control step `step` of the script; goals is a batch of one with all keyframes."""
+        """Return joint targets (12,) for control step `step`; `goals` is a batch of one with all keyframes."""
         ...
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of one robot, under the names that a policy knows."""
+    """A batch of one robot, with the field names that a policy expects."""
 
     position: Floats  # (1, 3)
     orientation: Floats  # (1, 4)
@@ -52,7 +52,7 @@ def batch(state: RobotState) -> Batch:
 
 
 class PolicyPlayer:
-    """An exported policy on this robot."""
+    """Plays a script with an exported policy."""
 
     def __init__(self, policy: Policy, *, inbetween: bool = True) -> None:
         self.policy, self.inbetween = policy, inbetween

@@ -1,4 +1,4 @@
-"""The one layer between policy and motors: every command that is sent comes out of `Safety.command`."""
+"""The layer between policy and motors: every command that is sent comes from `Safety.command`."""
 
 from dataclasses import dataclass, field
 
@@ -12,11 +12,11 @@ RAMP_STIFFNESS, RAMP_DAMPING = 60.0, 3.0  # N m/rad, N m s/rad: enough to lift t
 BRAKE = 3.0  # N m s/rad, in damping
 
 FOLDED_LEG = (0.0, 1.36, -2.65)  # rad: lying, feet under the hips
-RAMP_SPEED = 0.8  # rad/s, the mean of the joint that has furthest to go
+RAMP_SPEED = 0.8  # rad/s, mean speed of the joint with the longest way
 SHORTEST_RAMP = 0.3  # s
 
 STREAM_PERIOD = 0.002  # s between commands
-LONGEST_STEP = 2 * STREAM_PERIOD  # s of change that one command may make, however long the last one is ago
+LONGEST_STEP = 2 * STREAM_PERIOD  # s of change that one command may make, however long ago the last one was
 STOPPED_BY_OPERATOR = "stopped by the operator"
 
 
@@ -43,18 +43,18 @@ RAMP_GAINS = uniform(RAMP_STIFFNESS, RAMP_DAMPING)
 
 
 def limp() -> MotorCommand:
-    """No torque at all."""
+    """Return a command without any torque."""
     return MotorCommand(np.zeros(12), np.zeros(12), np.zeros(12))
 
 
 def brake() -> MotorCommand:
-    """No stiffness, joints braked."""
+    """Return a command without stiffness that brakes the joints."""
     return MotorCommand(np.zeros(12), np.zeros(12), np.full(12, BRAKE))
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """From a posture through others, each reached at rest after its seconds."""
+    """A motion through postures, each reached at rest after its duration."""
 
     start: Floats
     stops: tuple[tuple[Floats, float], ...]
@@ -73,7 +73,7 @@ class Ramp:
 
 
 def through(start: Floats, *postures: Floats) -> Ramp:
-    """With the time that each part needs."""
+    """Return a ramp through the postures, each part as long as its farthest joint needs."""
     stops, here = [], start
     for posture in postures:
         stops.append((posture, max(SHORTEST_RAMP, float(np.abs(posture - here).max()) / RAMP_SPEED)))
@@ -82,7 +82,7 @@ def through(start: Floats, *postures: Floats) -> Ramp:
 
 
 def smooth(x: float) -> float:
-    """0 to 1 with no speed or acceleration at either end."""
+    """Return a blend from 0 to 1 with zero speed and acceleration at both ends."""
     x = min(max(x, 0.0), 1.0)
     return x**3 * (10.0 - 15.0 * x + 6.0 * x * x)
 
@@ -90,7 +90,7 @@ def smooth(x: float) -> float:
 def hold_back(
     target: Floats, last: Floats, *, dt: float, gains: Gains, reading: Reading, limits: Limits, robot: Robot
 ) -> Floats:
-    """Return the nearest target within the joints' range, the rate and, above all, the torque of the motors."""
+    """Clip a target to the joint range, then to the rate, and last to what the motors' torque allows."""
     bounded = np.clip(target, robot.lower + limits.joint_margin, robot.upper - limits.joint_margin)
     step = limits.target_rate * dt
     stepped = np.clip(bounded, last - step, last + step)
@@ -102,7 +102,7 @@ def hold_back(
 
 
 def approach(gains: Gains, wanted: Gains, *, dt: float, limits: Limits) -> Gains:
-    """Return gains that go from `gains` towards `wanted` no faster than they may change."""
+    """Return gains moved from `gains` towards `wanted` by no more than the allowed rate."""
     stiffness, damping = (rate * dt for rate in limits.gain_rate)
     return Gains(
         np.clip(wanted.stiffness, gains.stiffness - stiffness, gains.stiffness + stiffness),
@@ -117,22 +117,22 @@ class Safety:
     limits: Limits = field(default_factory=Limits)
     checks: tuple[Check, ...] = CHECKS
     state: State = State.IDLE
-    reason: str = ""  # why it stopped: the name of the first fault
-    finished: bool = False  # whether the script was played to its end
+    reason: str = ""  # why the robot was stopped: the first fault
+    finished: bool = False  # whether the script reached its end
     _ramp: Ramp | None = None
     _since: float = 0.0
     _before: float | None = None
-    _target: Floats | None = None  # last one sent
-    _gains: Gains = field(default_factory=lambda: uniform(0.0, 0.0))  # last ones sent
-    _failed: dict[str, float] = field(default_factory=dict)  # check to the moment it failed first
+    _target: Floats | None = None  # the last one sent
+    _gains: Gains = field(default_factory=lambda: uniform(0.0, 0.0))  # the last ones sent
+    _failed: dict[str, float] = field(default_factory=dict)  # since when each check has failed
 
     @property
     def played(self) -> bool:
-        """Whether the script was played to its end and nothing went wrong afterwards."""
+        """Whether the script reached its end and nothing went wrong afterwards."""
         return self.finished and not self.reason
 
     def tell(self, event: Event, now: float, joints: Floats, reason: str = "") -> bool:
-        """Take an event; return whether it changed the state."""
+        """Process an event; return whether it changed the state."""
         state = after(self.state, event)
         if state is self.state:
             return False
@@ -144,7 +144,7 @@ class Safety:
         return True
 
     def command(self, now: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
-        """Return what to send now, after faults and ends of ramps have been seen to."""
+        """Run the fault checks, advance the state and return the command to send."""
         dt = 0.0 if self._before is None else min(max(now - self._before, 0.0), LONGEST_STEP)
         self._before = now
         self._check(now, reading)
@@ -168,16 +168,18 @@ class Safety:
         if self._ramp is None or now - self._since < self._ramp.seconds:
             return
         if self.state is State.STANDING_UP:
-            self.tell(Event.STOOD, now, reading.joint_angles)
+            self.tell(Event.UP, now, reading.joint_angles)
         elif self.state is State.STOPPING:
-            self.tell(Event.LAIN, now, reading.joint_angles)
+            self.tell(Event.DOWN, now, reading.joint_angles)
 
     def _drive(self, now: float, dt: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
         running = self.state is State.RUNNING
         self._gains = approach(self._gains, self.gains if running else RAMP_GAINS, dt=dt, limits=self.limits)
         wanted = policy_target if running else self._ramp_target(now)
         last = reading.joint_angles if self._target is None else self._target
-        if wanted is None or not np.isfinite(wanted).all():  # not there yet, or broken: its age will tell
+        if (
+            wanted is None or not np.isfinite(wanted).all()
+        ):  # missing or not finite: the check of its age stops the robot
             wanted = last
         self._target = hold_back(
             wanted, last, dt=dt, gains=self._gains, reading=reading, limits=self.limits, robot=self.robot

@@ -1,4 +1,4 @@
-"""A deployment in real time: two loops on threads, the operator, and a way down whatever happens."""
+"""Run a deployment in real time: two loops on threads, the operator, and damping at the end whatever happens."""
 
 import gc
 import sys
@@ -14,20 +14,20 @@ from keystride.deploy.safety import STREAM_PERIOD, brake
 from keystride.deploy.states import Event, State
 from keystride.keyframes.goals import CONTROL_DT
 
-LOOK = 0.3  # s of reading before standing up: time for every check to object
+LOOK = 0.3  # s of reading states before standing up, so that every check has run
 SETTLE = 2.0  # s of braking at the end
 POLL = 0.02  # s
-SERVICE_EVERY = 0.5  # s between questions about the robot's own motion service
-HANGING = 2.0  # s without a command, after which the stream is given up
-SUSPENDED = 0.05  # s that the computer was suspended for, after which the robot has been left to itself
-CONFIRMED = 20  # brake commands sent in a row, after which the robot may be left
+SERVICE_EVERY = 0.5  # s between queries of the robot's motion service
+HANGING = 2.0  # s without a command after which the stream is given up
+SUSPENDED = 0.05  # s of suspension of the computer, during which nothing controlled the robot
+CONFIRMED = 20  # consecutive brake commands after which the robot may be left
 
 
 @dataclass(frozen=True)
 class Outcome:
     state: State
-    played: bool  # the script, to its end
-    damped: bool  # whether brake commands were seen to go out at the end
+    played: bool  # whether the script was played to its end
+    damped: bool  # whether brake commands were sent at the end
     reason: str  # why it was stopped; empty when it was played
     stream: Lateness
     control: Lateness
@@ -39,7 +39,7 @@ class Session:
         deployment: Deployment,
         operator: Operator,
         settle: float = SETTLE,
-        motion_service: Callable[[], str] | None = None,  # asks the robot which of its own holds the motors; slow
+        motion_service: Callable[[], str] | None = None,  # asks the robot which one holds the motors; slow
         boot_clock: Callable[[], float] = since_boot,
     ) -> None:
         self.deployment = deployment
@@ -56,15 +56,15 @@ class Session:
 
     def run(self) -> Outcome:
         """Stand up, play, lie down; end in damping."""
-        gc.freeze()  # what is there by now stays: no pause to look through it
-        sys.setswitchinterval(0.0005)  # s: no thread keeps the others waiting for a quarter of the stream's period
+        gc.freeze()  # objects made so far are no longer scanned, which would pause the stream
+        sys.setswitchinterval(0.0005)  # s: a quarter of the stream's period
         with stop_signals(self.deployment), single_keys(self.operator.terminal):
             self._stream.start()
             self._control.start()
             if self._ask is not None:
                 threading.Thread(target=self._watch_service, name="motion service", daemon=True).start()
             try:
-                self._attend()
+                self._wait_for_end()
             finally:
                 self._down()
         safety = self.deployment.safety
@@ -74,7 +74,7 @@ class Session:
             safety.state, safety.played and not reason, damped, reason, self._stream.lateness, self._control.lateness
         )
 
-    def _attend(self) -> None:
+    def _wait_for_end(self) -> None:
         begun, stood = time.monotonic(), False
         while not self._over():
             now = time.monotonic()
@@ -82,16 +82,16 @@ class Session:
                 stood = True
                 self.deployment.ask(Event.STAND)
             sent_at = self.deployment.sent_at
-            if sent_at is not None and now - sent_at > HANGING:  # the guard has braked long since
+            if sent_at is not None and now - sent_at > HANGING:  # the guard has braked by now
                 self.failure = "command stream hangs"
-            self.operator.attend(self.deployment, now)
+            self.operator.poll(self.deployment, now)
             time.sleep(POLL)
 
     def _over(self) -> bool:
         return bool(self.failure) or self.deployment.safety.state is State.DAMPING
 
     def _down(self) -> None:
-        """Brake to the last; an error in the operator's loop ends here too."""
+        """Keep braking for the settling time, also after an error in the operator's loop."""
         if not self._over():
             self.deployment.emergency = self.deployment.emergency or "program error"
         time.sleep(self.settle)
@@ -113,7 +113,7 @@ class Session:
         self.deployment.send(now, brake())
 
     def _control_failed(self, error: BaseException) -> None:
-        self.deployment.say(f"policy failed: {error!r}")  # no more targets: the check of their age stops the robot
+        self.deployment.say(f"policy failed: {error!r}")  # the check of the targets' age stops the robot
 
     def _watch_service(self) -> None:
         assert self._ask is not None

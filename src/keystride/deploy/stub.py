@@ -1,7 +1,7 @@
-"""Stubs, not policies: a trot towards the next keyframe without feedback, and broken variants of it.
+"""Stubs in place of a policy: an open-loop trot towards the next keyframe, and faulty variants of it.
 
-With them the deployment can be tested without a policy. They know nothing of roll, pitch, posture or jumps, and are
-never used unless a self-test or a test asks for one by name.
+They allow testing the deployment without a policy. They ignore roll, pitch, posture and height, and are used only when
+the self-test or a test names one.
 """
 
 import time
@@ -17,9 +17,9 @@ from keystride.keyframes.goals import CONTROL_DT, Goals, used
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 
-STIFFNESS, DAMPING = 120.0, 3.0  # stiffer than a policy: nothing here makes up for sagging
+STIFFNESS, DAMPING = 120.0, 3.0  # stiffer than a policy, as nothing here corrects sagging
 PERIOD = 0.4  # s
-STRIDE = 1.8  # of a step without slip and lag
+STRIDE = 1.8  # factor on the ideal stride, to make up for slip and lag
 SWING_HEIGHT = 0.07  # m
 TOP_SPEED = 0.5  # m/s
 TOP_TURN = 0.8  # rad/s
@@ -27,7 +27,7 @@ PHASES = np.array([0.0, 0.5, 0.5, 0.0])  # diagonal pairs
 
 
 class TrotStub:
-    """Stands when it is there, or when there is nothing to do."""
+    """Trots to the next keyframe, and stands once it is there."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
@@ -58,20 +58,22 @@ class TrotStub:
         return velocity * min(1.0, TOP_SPEED / max(speed, 1e-6)), float(np.clip(turn, -TOP_TURN, TOP_TURN))
 
     def _feet(self, state: RobotState, velocity: Floats, turn: float, t: float) -> Floats:
-        """(4, 3) base: feet on the ground move back, the others swing forward over it."""
+        """Return the feet in the base frame, (4, 3): those on the ground move back, the others swing forward."""
         phase = (t / PERIOD + PHASES) % 1.0  # (4,) first half on the ground
         stance = phase < 0.5
         along = np.where(stance, 0.5 - 2 * phase, 2 * phase - 1.5)  # (4,) half a step forward to half a step back
         speed = np.zeros((4, 2)) + velocity + turn * np.stack([-self._home[:, 1], self._home[:, 0]], axis=-1)
         feet = self._home.copy()
         feet[:, :2] += along[:, None] * STRIDE * speed * PERIOD / 2
-        feet[:, :2] += 0.08 * (state.base.linear_velocity[:2] - velocity) * ~stance[:, None]  # catch what it drifts
+        feet[:, :2] += (
+            0.08 * (state.base.linear_velocity[:2] - velocity) * ~stance[:, None]
+        )  # step towards where it drifts
         feet[:, 2] += np.where(stance, 0.0, SWING_HEIGHT * np.sin(2 * np.pi * (phase - 0.5)))
         return feet
 
 
 class SlowStub(TrotStub):
-    """Takes longer for each step than a control step is, once it walks."""
+    """Takes longer than a control step for each step, once it walks."""
 
     def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
         if step > 50:
@@ -80,18 +82,18 @@ class SlowStub(TrotStub):
 
 
 class HogStub(TrotStub):
-    """Keeps the interpreter's lock for most of a second, once it walks: no other thread of the process runs."""
+    """Holds the interpreter lock for 0.5 s once it walks, so that no other thread of the process runs."""
 
     def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
         if step == 50:
             until = time.monotonic() + 0.5
             while time.monotonic() < until:
-                sum(repeat(0, 10_000_000))  # in one piece
+                sum(repeat(0, 10_000_000))  # does not release the lock meanwhile
         return super().step(state, goals, step)
 
 
 class RunawayStub(TrotStub):
-    """Throws its legs from one end of their range to the other, once it walks."""
+    """Swings its legs from one end of their range to the other, once it walks."""
 
     def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
         if step > 40:
@@ -100,7 +102,7 @@ class RunawayStub(TrotStub):
 
 
 class ShapeStub(TrotStub):
-    """Gives targets for one joint too few."""
+    """Returns targets for 11 joints instead of 12."""
 
     def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
         return super().step(state, goals, step)[:11]

@@ -3,7 +3,7 @@ import pytest
 
 from keystride.deploy.pose.odometry import LegOdometry, OdometryPoses
 from keystride.deploy.selftest.runner import WALK
-from keystride.deploy.sim.rehearsal import Drift, rehearse
+from keystride.deploy.sim.rehearsal import WalkStatistics, rehearse
 from keystride.deploy.states import Event, State
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
@@ -44,18 +44,18 @@ TURNING = Script(keyframes=(Keyframe(time=2.0, position=(0.5, 0.15), yaw=30.0),)
 def test_a_script_is_played_by_leg_odometry_alone(script):
     """Drift per metre walked is printed; docs/deploy.md has it for the shipped policies."""
     rehearsal = rehearse(GO2, TrotStub(GO2), script, poses=OdometryPoses())
-    drift = Drift(rehearsal)
+    walk = WalkStatistics(rehearsal)
     rehearsal.deployment.ask(Event.STAND)
     assert rehearsal.until(State.READY, 5.0)
     rehearsal.advance(0.6)
     rehearsal.deployment.ask(Event.START)
     while rehearsal.deployment.safety.state is not State.DAMPING and rehearsal.now < 30.0:
         rehearsal.step()
-        drift.follow()
+        walk.update()
     assert rehearsal.deployment.safety.played
-    print(f"{drift.walked:.2f} m walked, {drift.off:.3f} m off, {drift.per_metre:.3f} m per metre")
-    assert drift.walked > 0.3
-    assert drift.per_metre < 0.06
+    print(f"{walk.drift:.3f} m off after {walk.walked:.2f} m, {walk.drift_per_metre:.3f} m per metre")
+    assert walk.walked > 0.3
+    assert walk.drift_per_metre < 0.06
     assert abs(rehearsal.deployment.odometry.position[2] - rehearsal.world.data.qpos[2]) < 0.05
 
 

@@ -1,5 +1,7 @@
 """Every fault of the robot's states and poses, in one process and without waiting; test_runner.py has the processes."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from keystride.deploy.states import Event, State
 from keystride.deploy.stub import TrotStub
 from keystride.robot.go2 import GO2
 
+DOCS = Path(__file__).parents[3] / "docs" / "deploy.md"
 DISTURBED = [case for case in (*STATES, *POSES) if isinstance(case.does, Disturb)]
 
 
@@ -27,6 +30,13 @@ def walking() -> Rehearsal:
 
 def test_every_row_has_a_name_of_its_own():
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+def test_the_documentation_has_every_row():
+    table = DOCS.read_text().split("| fault | expected | what happened |  |\n")[1].split("\n\n")[0]
+    rows = [tuple(cell.strip() for cell in line.split(" | ")) for line in table.splitlines()[1:]]
+    documented = [(row[0].removeprefix("| "), row[1], row[-1].removesuffix(" |")) for row in rows]
+    assert documented == [(case.name, case.expected, "ok") for case in CASES]
 
 
 @pytest.mark.parametrize("case", DISTURBED, ids=lambda case: case.name)

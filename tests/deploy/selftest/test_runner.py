@@ -12,8 +12,16 @@ import pytest
 
 pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
 
-from keystride.deploy.selftest.faults import BEFORE, NETWORK, PROCESS
-from keystride.deploy.selftest.runner import Result, arrival_distances, calm_miss, run_case, run_script
+from keystride.deploy.clock import real_time_allowed
+from keystride.deploy.selftest.faults import BEFORE, NETWORK, PLAYED, PROCESS
+from keystride.deploy.selftest.runner import (
+    KEPT_WAITING,
+    Result,
+    arrival_distances,
+    calm_miss,
+    run_case,
+    run_script,
+)
 from keystride.keyframes.files import load_script
 from keystride.policy.bundle import known
 
@@ -32,16 +40,29 @@ def results() -> dict[str, Result]:
         return {result.name: result for result in found}
 
 
+def skip_if_kept_waiting(late: float) -> None:
+    """Skip what failed because the machine was too busy, where it cannot be told to put the robot first."""
+    if late >= KEPT_WAITING and not real_time_allowed():
+        pytest.skip(f"no permission for real-time priority, and the machine kept a process waiting for {late:.2f} s")
+
+
 @pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_a_fault_has_its_expected_outcome(results, name):
-    assert results[name].wrong == ()
+    result = results[name]
+    if result.wrong:
+        skip_if_kept_waiting(result.late)
+    assert result.wrong == ()
 
 
 def test_over_the_network_as_in_one_process(tmp_path):
     """The walk script, from the ground to the ground, judged by the simulators' truth."""
     script = load_script(EXAMPLES / "walk.yaml")
     expected = arrival_distances(POLICY, script)
-    truth, started = run_script(EXAMPLES / "walk.yaml", POLICY, tmp_path, domain=20 + (os.getpid() * 31 + 99) % 200)
-    missed = truth.misses(script, started)
+    run, truth = run_script(EXAMPLES / "walk.yaml", POLICY, tmp_path, domain=20 + (os.getpid() * 31 + 99) % 200)
+    if run.exit_code != PLAYED:
+        skip_if_kept_waiting(run.late)
+    assert run.exit_code == PLAYED, "\n".join(run.lines)
+    assert run.started is not None
+    missed = truth.misses(script, run.started)
     print(f"{POLICY}: missed by {np.round(expected, 3)} m in one process, {np.round(missed, 3)} m over DDS")
     assert np.abs(missed - expected).max() < MARGIN

@@ -12,20 +12,24 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.deploy.safety import MotorCommand, brake
 from keystride.deploy.sim.disturbances import Disturbances
-from keystride.deploy.sim.link import SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.deploy.sim.robot import SimulatedGo2
+from keystride.deploy.sim.server import SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT, decode_command, encode_command, encode_state
 from keystride.deploy.unitree.dds_types import LowCmd, LowState
 from keystride.deploy.unitree.link import (
     LOW_CMD_TOPIC,
     LOW_STATE_TOPIC,
+    Client,
     Publication,
     RobotLink,
+    Server,
+    ServiceError,
     Subscription,
+    active_mode,
     dds_config,
     join,
+    release_motors,
 )
-from keystride.deploy.unitree.services import Client, Server, ServiceError, active_mode, release_motors
 from keystride.deploy.unitree.wire_format import seal
 from keystride.robot.go2 import GO2
 
@@ -140,10 +144,10 @@ def test_disturbances_pass():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null"])
-def test_an_answer_that_is_not_understood_is_a_service_error(participant, text):
+def test_an_answer_that_is_invalid_is_a_service_error(participant, text):
     server = Server(participant, "nonsense", lambda api, parameter: (0, text))
     client = Client(participant, "nonsense")
-    with pytest.raises(ServiceError, match="not understood"):
+    with pytest.raises(ServiceError, match="invalid answer"):
         active_mode(client)
     server.close()
     client.close()

@@ -1,4 +1,4 @@
-"""Show a flight log: a summary in words, a picture, and the same commands played against the simulator."""
+"""Show a flight log: print a summary, draw a picture, and play the same commands against the simulator."""
 
 import time
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from keystride.deploy.log.console import say
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand
 from keystride.deploy.sim.robot import STEP, SimulatedGo2
@@ -18,7 +17,7 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 
 STATES = list(State)
-COMPARED = 1.0  # s for which commands without feedback can be expected to do the same in the simulator
+COMPARED = 1.0  # s for which the simulator can be expected to follow the log without feedback
 STATE_COLOURS = ("#dfe5ea", "#cfe3f7", "#dff0df", "#fff3d6", "#f3e2f7", "#f9dedb")  # in the order of `State`
 
 
@@ -26,9 +25,9 @@ def replay(folder: Path, picture: Path, viewer: str) -> int:
     flight = read_log(folder)
     simulated = simulate(flight, GO2)
     for line in summary(flight, simulated):
-        say(line)
+        print(line)
     save_figure(draw(flight, simulated, GO2), picture)
-    say(f"picture: {picture}")
+    print(f"picture: {picture}", flush=True)
     if viewer != "none":
         show(flight, viewer)
     return 0
@@ -36,7 +35,7 @@ def replay(folder: Path, picture: Path, viewer: str) -> int:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What the simulator does with the commands of the log, from the state in which the script began."""
+    """The simulator's motion under the logged commands, from the state in which the script began."""
 
     time: Floats  # (T,) s from the first row
     joint_angles: Floats  # (T, 12)
@@ -44,7 +43,7 @@ class Simulated:
 
 
 def simulate(flight: Flight, robot: Robot) -> Simulated | None:
-    """Play the commands against the simulator; None when the log holds no running script with an estimated base."""
+    """Play the commands against the simulator; return None if no script was running with a known base pose."""
     running = np.flatnonzero(flight.rows["state"] == STATES.index(State.RUNNING))
     known = [row for row in running if np.isfinite(flight.rows["base_position"][row]).all()]
     if not known:
@@ -75,12 +74,12 @@ def summary(flight: Flight, simulated: Simulated | None) -> list[str]:
         f"longest gap between commands: {worst:.2f} ms",
         f"fastest joint: {_share(rows['joint_velocities'], GO2.speed_limit):.2f} of its rated speed",
         f"strongest motor: {_share(rows['torques'], GO2.torque_limit):.2f} of its peak torque",
-        f"poses: {int(rows['pose_count'][-1])} came, {int(rows['pose_rejected'][-1])} were not believed",
+        f"poses: {int(rows['pose_count'][-1])} received, {int(rows['pose_rejected'][-1])} rejected",
     ]
     if simulated is not None:
         off = joint_difference(flight, simulated)
         lines.append(
-            f"same commands in the simulator: joints {np.degrees(off):.1f} degrees apart (RMS of {COMPARED:g} s)"
+            f"same commands in the simulator: joint angles differ by {np.degrees(off):.1f} degrees (RMS over {COMPARED:g} s)"
         )
     return lines
 
@@ -98,7 +97,7 @@ def _share(values: Floats, limits: Floats) -> float:
 
 
 def draw(flight: Flight, simulated: Simulated | None, robot: Robot) -> Any:
-    """Return a figure; `save_figure` writes it."""
+    """Return a figure for `save_figure`."""
     rows, t = flight.rows, flight.time
     with styled_figure(12.0, 11.0) as figure:
         grid = figure.add_gridspec(6, 2, width_ratios=(2.4, 1.0))
@@ -109,15 +108,15 @@ def draw(flight: Flight, simulated: Simulated | None, robot: Robot) -> Any:
         late.set(title="lateness of commands", ylabel="ms")
         height.plot(t, rows["base_position"][:, 2], color=PATH)
         height.plot(t, rows["pose_position"][:, 2], color=SOFT, linewidth=0.6)
-        height.set(title="height of the base, estimated and captured", ylabel="m")
+        height.set(title="base height, estimated and captured", ylabel="m")
         speed.plot(t, (np.abs(rows["joint_velocities"]) / robot.speed_limit).max(axis=1), color=PATH, linewidth=0.8)
-        speed.set(title="fastest joint", ylabel="of its rated speed")
+        speed.set(title="fastest joint", ylabel="share of rated speed")
         torque.plot(t, (np.abs(rows["torques"]) / robot.torque_limit).max(axis=1), color=OTHER, linewidth=0.8)
-        torque.set(title="strongest motor", ylabel="of its peak torque")
+        torque.set(title="strongest motor", ylabel="share of peak torque")
         ages.plot(t, 1000 * rows["state_age"], color=PATH, linewidth=0.8, label="low state")
-        ages.plot(t, np.minimum(1000 * rows["pose_age"], 400.0), color=OTHER, linewidth=0.8, label="believed pose")
+        ages.plot(t, np.minimum(1000 * rows["pose_age"], 400.0), color=OTHER, linewidth=0.8, label="accepted pose")
         ages.legend(loc="upper right")
-        ages.set(title="age of what the commands were made from", ylabel="ms")
+        ages.set(title="age of the newest low state and pose", ylabel="ms")
         joint.plot(t, rows["joint_angles"][:, 1], color=PATH, linewidth=1.0, label="logged")
         joint.plot(t, rows["target"][:, 1], color=SOFT, linewidth=0.6, label="target")
         if simulated is not None:
@@ -140,7 +139,7 @@ def draw(flight: Flight, simulated: Simulated | None, robot: Robot) -> Any:
 
 
 def _mark(axes: Any, flight: Flight) -> None:
-    """Colour the states; a red line where the robot was stopped by a fault."""
+    """Shade the states and mark faults with a red line."""
     states, t = flight.rows["state"], flight.time
     edges = np.flatnonzero(np.diff(states)) + 1
     for begin, end in zip([0, *edges], [*edges, len(states)], strict=True):
@@ -157,7 +156,7 @@ def _draw_path(axes: Any, flight: Flight, simulated: Simulated | None) -> None:
         axes.plot(simulated.position[:, 0], simulated.position[:, 1], color=OTHER, label="simulated")
     axes.set_aspect("equal", adjustable="datalim")
     axes.legend(loc="best")
-    axes.set(title="path from above", xlabel="x, m", ylabel="y, m")
+    axes.set(title="path, top view", xlabel="x, m", ylabel="y, m")
 
 
 def show(flight: Flight, viewer: str) -> None:

@@ -1,10 +1,10 @@
 """Base position, orientation and velocity from motion capture and IMU.
 
-A robot does not measure its velocity. Here the accelerometer is integrated at the rate of the low states, and a
-Kalman filter of position, velocity and accelerometer bias (the same for the three axes) draws it to the captured
-positions. Roll and pitch are the IMU's own; its heading, which drifts, is drawn to the captured one.
+The robot does not measure its velocity. A Kalman filter of position, velocity and accelerometer bias (identical for the
+three axes) integrates the accelerometer at the rate of the low states and is corrected by the captured positions. Roll and
+pitch are the IMU's; its heading, which drifts, is corrected towards the captured one.
 
-The filter follows the IMU, not the base: their speeds differ by angular velocity times distance.
+The filter tracks the IMU rather than the base: their velocities differ by angular velocity times lever arm.
 """
 
 from collections import deque
@@ -18,19 +18,19 @@ from keystride.deploy.pose.source import Pose
 from keystride.robot.description import Floats
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
-HISTORY = 100  # predictions kept, to compare a late pose with the moment it shows
+HISTORY = 100  # predictions kept, to compare a late pose with the time it was captured
 
 
 @dataclass(frozen=True)
 class EstimatorConfig:
     imu_in_base: tuple[float, float, float] = (-0.02557, 0.0, 0.04232)  # m
-    pose_latency: float = 0.008  # s between a pose and its arrival
+    pose_latency: float = 0.008  # s from capture to arrival
     pose_noise: float = 0.002  # m
     acceleration_noise: float = 1.5  # m/s2, from one low state to the next
     bias_drift: float = 0.05  # m/s2 per root second
-    yaw_share: float = 0.05  # of the heading's error, taken at each pose
-    gate: float = 0.25  # m a pose may be off, and remain believable
-    gate_speed: float = 2.0  # m/s by which that grows while no pose comes
+    yaw_share: float = 0.05  # share of the heading error that each pose corrects
+    gate: float = 0.25  # m from the prediction within which a pose is accepted
+    gate_speed: float = 2.0  # m/s by which the gate grows while no pose arrives
     longest_step: float = 0.05  # s that one acceleration may stand for
 
 
@@ -45,8 +45,8 @@ class BaseState:
 class Estimator:
     def __init__(self, config: EstimatorConfig | None = None) -> None:
         self.config = config or EstimatorConfig()
-        self.rejected = 0  # poses that were not believed
-        self.last_pose = -np.inf  # when the last believable one came
+        self.rejected = 0  # poses that were not accepted
+        self.last_pose = -np.inf  # when the last accepted one arrived
         self._lever = np.array(self.config.imu_in_base)
         self._state: Floats | None = None  # (3, 3) rows: position, velocity, bias of the acceleration; world
         self._spread = np.diag([1e-4, 1e-2, 1e-2])  # covariance of a row's entries
@@ -57,14 +57,14 @@ class Estimator:
         self._gyro = np.zeros(3)
         self._now = 0.0
         self._past: deque[tuple[float, Floats, Floats]] = deque(maxlen=HISTORY)  # moment, position - drawn, IMU
-        self._drawn = np.zeros(3)  # sum of all corrections of the position: they move the past as well
+        self._drawn = np.zeros(3)  # sum of all position corrections, which apply to the history as well
 
     @property
     def started(self) -> bool:
         return self._state is not None
 
     def predict(self, now: float, quaternion: Floats, gyroscope: Floats, accelerometer: Floats) -> None:
-        """Take a low state."""
+        """Process a low state."""
         dt = min(max(now - self._now, 0.0), self.config.longest_step)
         self._now, self._imu, self._gyro = now, quaternion / np.sqrt(quaternion @ quaternion), gyroscope
         if self._state is None:
@@ -82,7 +82,7 @@ class Estimator:
         self._past.append((now, self._state[0] - self._drawn, self._imu))
 
     def correct(self, now: float, pose: Pose, *, may_jump: bool) -> bool:
-        """Take a pose; return whether it was believed. With `may_jump` one that is too far off is a new beginning."""
+        """Process a pose; return whether it was accepted. With `may_jump`, the filter restarts from one that is too far off."""
         seen = pose.position + geometry.rotate(pose.orientation, self._lever)  # (3,) the IMU
         if self._state is None:
             self._begin(now, seen, pose)
@@ -104,9 +104,9 @@ class Estimator:
         return True
 
     def estimate(self) -> BaseState:
-        """Return the present estimate. Raise RuntimeError before the first pose."""
+        """Return the current estimate. Raise RuntimeError before the first pose."""
         if self._state is None:
-            raise RuntimeError("no pose has come yet")
+            raise RuntimeError("no pose has arrived yet")
         velocity = self._state[1] @ self._matrix
         return BaseState(
             position=self._state[0] - self._matrix @ self._lever,
@@ -116,7 +116,7 @@ class Estimator:
         )
 
     def _turn(self) -> None:
-        """Orientation from the IMU's and the heading. MuJoCo's functions: this runs 500 times a second."""
+        """Update the orientation from the IMU and the heading, with MuJoCo's functions as this runs 500 times per second."""
         heading = np.array([np.cos(self._yaw / 2), 0.0, 0.0, np.sin(self._yaw / 2)])
         orientation, matrix = np.empty(4), np.empty(9)
         mujoco.mju_mulQuat(orientation, heading, self._imu)
@@ -132,7 +132,7 @@ class Estimator:
         self.last_pose = now
 
     def _at(self, moment: float, present: Floats) -> tuple[Floats, Floats]:
-        """Position, and what the IMU gave as orientation, at a past moment."""
+        """Return the position and the IMU's orientation at a past time."""
         for at, position, imu in reversed(self._past):
             if at <= moment:
                 return position + self._drawn, imu

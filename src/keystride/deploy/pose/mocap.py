@@ -49,7 +49,7 @@ class OptiTrackPoses(Poses):
 
 
 class MotionCapturePoses(Poses):
-    """Any system that `motioncapture` speaks to: vicon, optitrack, qualisys, vrpn, nokov, mock."""
+    """Any system that `motioncapture` supports: vicon, optitrack, qualisys, vrpn, nokov, mock."""
 
     def __init__(self, mounting: Mounting, system: str, host: str, body: str) -> None:
         import motioncapture
@@ -168,19 +168,19 @@ def ros_pose(message: Any) -> tuple[Any, Any, float]:
 
 
 def natnet_bodies(frame: Any, number: int | None) -> list[tuple[Any, Any]]:
-    """Position and w x y z of the numbered rigid body, when the frame has it and it was really tracked."""
+    """Return position and quaternion (w x y z) of the rigid body if it was tracked in this frame, as a list of one or none."""
     seen = [body for body in frame.rigid_bodies if body.id_num == number and body.tracking_valid is not False]
     return [(body.pos, (body.rot[3], *body.rot[:3])) for body in seen]
 
 
 def qualisys_body(place: Any, turn: Any) -> tuple[Floats, Floats]:
-    """Metres and w x y z, from millimetres and a matrix that is sent column by column."""
+    """Return metres and w x y z, from millimetres and a column-major rotation matrix."""
     matrix = np.reshape(turn.matrix, (3, 3)).T
     return np.array([place.x, place.y, place.z]) / 1000.0, quaternion(matrix)
 
 
 def body_index(parameters: bytes | str, name: str) -> int:
-    """Which of the bodies in QTM's XML description bears the name; a number is taken as it is."""
+    """Return the index of the named body in QTM's XML description; a number is its own index."""
     from xml.etree import ElementTree
 
     if name.isdigit():
@@ -192,7 +192,7 @@ def body_index(parameters: bytes | str, name: str) -> int:
 
 
 def quaternion(matrix: Floats) -> Floats:
-    """w x y z of a rotation matrix; not-a-number, which no source accepts, when the matrix is."""
+    """Return w x y z of a rotation matrix; NaN, which is rejected as invalid, for a matrix with NaN."""
     import mujoco
 
     result = np.full(4, np.nan)

@@ -1,8 +1,8 @@
-"""Check captured poses against what the robot feels by itself.
+"""Check captured poses against the robot's own sensors.
 
-A filter that is drawn to the poses cannot tell a pose that lies slowly: it goes along. The IMU and the legs do not.
-Roll and pitch are compared with the IMU's, the change of heading with the gyroscope's, and the distance covered with
-leg odometry. Each is compared over a time in which the robot's own sensors can be relied on.
+A filter that follows the poses cannot detect a pose that drifts slowly, because it drifts along. The IMU and the legs do
+not: roll and pitch are compared with the IMU, the change of heading with the gyroscope and the distance covered with leg
+odometry, each over a time in which the robot's own sensors are reliable.
 """
 
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ from keystride.robot.description import Floats
 @dataclass(frozen=True)
 class MonitorConfig:
     tilt: float = 12.0  # degrees between the pose's vertical and the IMU's
-    heading: float = 15.0  # degrees by which a heading may leave what the gyroscope says
-    heading_memory: float = 10.0  # s after which a difference in heading counts as the IMU's own drift
-    distance: float = 0.2  # m by which a position may leave what the legs say
-    distance_memory: float = 1.0  # s after which a difference in distance counts as the odometry's own drift
+    heading: float = 15.0  # degrees by which the heading may differ from the gyroscope's
+    heading_memory: float = 10.0  # s over which a difference in heading is put down to the IMU's own drift
+    distance: float = 0.2  # m by which the position may differ from leg odometry
+    distance_memory: float = 1.0  # s over which a difference in position is put down to the odometry's own drift
 
 
 @dataclass(frozen=True)
 class _Reference:
-    """The last believed pose and what the robot felt then."""
+    """The last accepted pose and the robot's own measurements at that time."""
 
     time: float
     position: Floats  # (3,) of the pose
     odometry: Floats  # (3,) position by leg odometry
-    turn: float  # rad from the IMU's heading to the pose's, followed slowly
-    drift: Floats  # (3,) m, pose minus odometry, forgotten slowly
+    turn: float  # rad from the IMU's heading to the pose's, low-pass filtered
+    drift: Floats  # (3,) m, pose minus odometry, decaying
 
 
 class PoseMonitor:
@@ -41,14 +41,14 @@ class PoseMonitor:
         self._reference: _Reference | None = None
 
     def restart(self) -> None:
-        """Believe the next pose whatever it says of place and heading."""
+        """Accept the next pose whatever its position and heading."""
         self._reference = None
 
     def contradiction(self, now: float, pose: Pose, odometry: LegOdometry) -> str:
-        """Return what speaks against the pose, or an empty string; only a believed pose is remembered."""
+        """Return what contradicts the pose, or an empty string; only accepted poses update the reference."""
         tilt = _angle_between_verticals(pose.orientation, odometry.orientation)
         if tilt > self.config.tilt:
-            return f"tilt is {tilt:.0f} degrees off the IMU's"
+            return f"tilt is {tilt:.0f} degrees off the IMU"
         turn = float(geometry.yaw_of(pose.orientation) - geometry.yaw_of(odometry.orientation))
         last = self._reference
         if last is None:
@@ -57,18 +57,18 @@ class PoseMonitor:
         dt = max(now - last.time, 0.0)
         off = float(geometry.wrap(np.asarray(turn - last.turn)))
         if abs(off) > np.radians(self.config.heading):
-            return f"heading is {np.degrees(abs(off)):.0f} degrees off the gyroscope's"
+            return f"heading is {np.degrees(abs(off)):.0f} degrees off the gyroscope"
         felt = geometry.rotate_yaw(np.asarray(last.turn), odometry.position - last.odometry)
         drift = last.drift * np.exp(-dt / self.config.distance_memory) + (pose.position - last.position - felt)
         distance = float(np.sqrt(drift @ drift))
         if distance > self.config.distance:
-            return f"position is {distance:.2f} m off the legs'"
+            return f"position is {distance:.2f} m off leg odometry"
         followed = last.turn + off * (1.0 - np.exp(-dt / self.config.heading_memory))
         self._reference = _Reference(now, pose.position, odometry.position, followed, drift)
         return ""
 
 
 def _angle_between_verticals(a: Floats, b: Floats) -> float:
-    """Degrees between the directions that two orientations hold for down."""
+    """Return the angle between the vertical axes of two orientations, degrees."""
     cosine = float(geometry.projected_gravity(a) @ geometry.projected_gravity(b))
     return float(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))

@@ -1,11 +1,11 @@
-"""Leg odometry: where the robot has walked to, from its joints, motor torques and IMU alone.
+"""Leg odometry: the robot's motion from its joints, motor torques and IMU alone.
 
-A foot that carries load stands still on the ground, so the base moves against it as the leg's kinematics say. The load
-comes from the estimated motor torques, which every Go2 reports. Feet are spheres that roll as the shank turns. A foot
-that would mean a sudden change of speed is slipping or swinging and counts for little. Between contacts, as in a leap,
-the accelerometer carries the velocity on. The heading is the IMU's own and drifts with it.
+A loaded foot does not move on the ground, so the leg's kinematics give the velocity of the base. The load comes from the
+estimated motor torques, which every Go2 reports. Feet are spheres that roll as the shank turns. A foot that implies a
+sudden change of velocity is slipping or swinging and gets little weight. Between contacts, as in a jump, the
+accelerometer carries the velocity on. The heading is the IMU's and drifts with it.
 
-It serves twice: as a pose source of its own (`--pose odometry`), and as what motion-capture poses are checked against.
+It is a pose source of its own (`--pose odometry`), and the reference that motion-capture poses are checked against.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ GRAVITY = 9.81  # m/s2
 
 @dataclass(frozen=True)
 class OdometryConfig:
-    light: float = 15.0  # N, below which a foot is taken to swing
-    firm: float = 40.0  # N, from which a foot is fully trusted
-    outlier: float = 0.5  # m/s off the present velocity, at which a foot counts for a third
-    least: float = 0.02  # what an outlier still counts for, so that a wrong velocity does not last
-    follow: float = 0.02  # s in which the velocity follows feet that are fully trusted
-    height_follow: float = 0.05  # s in which the height follows the feet on the ground
-    longest_flight: float = 0.6  # s without load on any foot, and the robot is taken to lie still
+    light: float = 15.0  # N below which a foot counts as swinging
+    firm: float = 40.0  # N from which a foot has full weight
+    outlier: float = 0.5  # m/s from the current velocity at which a foot's weight falls to a third
+    least: float = 0.02  # weight that an outlier keeps, so that a wrong velocity does not last
+    follow: float = 0.02  # s, time constant of the velocity with full weight
+    height_follow: float = 0.05  # s, time constant of the height
+    longest_flight: float = 0.6  # s without load on any foot after which the robot counts as lying still
     longest_step: float = 0.05  # s that one low state may stand for
 
 
@@ -36,9 +36,9 @@ class LegOdometry:
     def __init__(self, robot: Robot, config: OdometryConfig | None = None) -> None:
         self.robot = robot
         self.config = config or OdometryConfig()
-        self.position = np.zeros(3)  # m, in the IMU's level frame: x and y from the beginning, z over the ground
+        self.position = np.zeros(3)  # m, in the IMU's level frame: x and y from the start, z over the ground
         self.velocity = np.zeros(3)  # m/s, same frame
-        self.orientation = np.array([1.0, 0.0, 0.0, 0.0])  # as the IMU has it
+        self.orientation = np.array([1.0, 0.0, 0.0, 0.0])  # the IMU's
         self.walked = 0.0  # m over the ground
         self._now: float | None = None
         self._airborne = 0.0  # s
@@ -49,7 +49,7 @@ class LegOdometry:
         self._root = np.array([leg.hip_in_base for leg in robot.legs])
 
     def update(self, now: float, low: LowReading) -> None:
-        """Take a low state."""
+        """Process a low state."""
         config = self.config
         dt = 0.0 if self._now is None else min(max(now - self._now, 0.0), config.longest_step)
         self._now = now
@@ -84,7 +84,7 @@ class LegOdometry:
         self.position[2] += share * (height - self.position[2])
 
     def legs(self, angles: Floats) -> tuple[Floats, Floats]:
-        """(4, 3) feet in the base frame, and (4, 3, 3) their velocity per rate of hip, thigh and calf."""
+        """Return the feet in the base frame, (4, 3), and their Jacobian with respect to hip, thigh and calf, (4, 3, 3)."""
         hip, thigh, calf = angles.reshape(4, 3).T
         bend = thigh + calf
         lower_x, lower_z = -self._lower * np.sin(bend), -self._lower * np.cos(bend)
@@ -100,12 +100,12 @@ class LegOdometry:
         return feet + self._root, jacobian
 
     def load(self, jacobian: Floats, torques: Floats, up: Floats) -> Floats:
-        """(4,) N with which each foot presses on the ground, from static equilibrium of its leg."""
+        """Return the force of each foot on the ground, (4,) N, from the static equilibrium of its leg."""
         force = np.linalg.solve(jacobian.transpose(0, 2, 1), torques.reshape(4, 3, 1))[..., 0]  # of foot on ground
         return -(force @ up)
 
     def _velocities(self, matrix: Floats, feet: Floats, jacobian: Floats, low: LowReading) -> Floats:
-        """(4, 3) velocity of the base, level frame, if a foot rolled without slipping; one row per foot."""
+        """Return the base velocity in the level frame that each foot implies if it rolls without slipping, (4, 3)."""
         rates = low.joint_velocities.reshape(4, 3)
         hip, bend = low.joint_angles[::3], rates[:, 1] + rates[:, 2]
         spin = np.empty((4, 3))  # of each shank, base frame
@@ -116,13 +116,13 @@ class LegOdometry:
 
 
 def _skew(v: Floats) -> Floats:
-    """The matrix of a cross product: _skew(v) @ x is v x x."""
+    """Return the matrix of the cross product with v."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 class OdometryPoses(Poses):
-    """Leg odometry as the pose source: no motion capture, at the price of a slow drift."""
+    """Leg odometry as the pose source, without motion capture and with slow drift."""
 
     EVERY = 4  # low states
 
@@ -131,7 +131,7 @@ class OdometryPoses(Poses):
         self._count = 0
 
     def wait(self, seconds: float) -> bool:
-        return True  # poses come as soon as low states are read
+        return True  # poses follow from the low states
 
     def follow(self, now: float, odometry: LegOdometry) -> None:
         self._count += 1

@@ -1,7 +1,7 @@
-"""Where the robot is: one small protocol, and the source that needs nothing installed (JSON over UDP).
+"""Pose sources: the protocol, and the source that needs no extra library (JSON over UDP).
 
-The world is x forward, y left, z up, in metres, with quaternions w x y z. A motion-capture system has axes of its own,
-and what it tracks is a cluster of markers, not the base; `Mounting` says both, and every source converts by it:
+The world frame is x forward, y left, z up, in metres; quaternions are w x y z. A motion-capture system has its own axes
+and tracks a cluster of markers rather than the base. `Mounting` describes both, and every source converts with it:
 
     world_from_base = world_from_capture * capture_from_body * body_from_base
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from keystride.deploy.pose.odometry import LegOdometry
 
 DEFAULT_PORT = 9870
-LATEST = 0.1  # s that a pose may take longer than the quickest one
+LATEST = 0.1  # s by which a pose may arrive later than the fastest one
 CLOCK_DRIFT = 1e-4  # s per second between the source's clock and ours
-RESTARTED = 1.0  # s without a pose, after which a source may count from the beginning again
+RESTARTED = 1.0  # s without a pose after which a source may restart its numbers
 AXES = {
     "z-up": np.array([1.0, 0.0, 0.0, 0.0]),
     "y-up": np.array([0.5, 0.5, 0.5, 0.5]),  # x y z become y z x: forward is the capture's z, left its x
@@ -42,11 +42,11 @@ class Pose:
     position: Floats  # (3,) m
     orientation: Floats  # (4,) w x y z
     time: float | None = None  # s, on the source's own clock
-    sequence: int | None = None  # number that the source gave it
-    delay: float = 0.0  # s that it took longer than the quickest pose of this source
+    sequence: int | None = None  # number given by the source
+    delay: float = 0.0  # s by which it took longer than the fastest pose of this source
 
     def __post_init__(self) -> None:
-        """Raise ValueError for numbers that are not a pose."""
+        """Raise ValueError for values that are not a pose."""
         if self.position.shape != (3,) or self.orientation.shape != (4,):
             raise ValueError("a pose has 3 coordinates and a quaternion of 4 numbers")
         if not (np.isfinite(self.position).all() and np.isfinite(self.orientation).all()):
@@ -63,15 +63,15 @@ class PoseSource(Protocol):
 
     @property
     def rejected(self) -> int:
-        """Messages that were dropped."""
+        """Number of messages that were dropped."""
         ...
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the first pose; return whether it came."""
+        """Wait for the first pose; return whether it arrived."""
         ...
 
     def follow(self, now: float, odometry: "LegOdometry") -> None:
-        """Take note of a low state; for sources that are made from them."""
+        """Called after every low state, for sources that are computed from them."""
         ...
 
     def close(self) -> None: ...
@@ -79,19 +79,19 @@ class PoseSource(Protocol):
 
 @dataclass(frozen=True)
 class Mounting:
-    """The capture's axes, and where the tracked body sits on the base."""
+    """The axes of the capture system, and the pose of the base relative to the tracked body."""
 
     axes: str = "z-up"
     """Which way is up for the capture system: z-up or y-up."""
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Where the base's centre is, seen from the tracked body, in base axes, m."""
+    """Position of the base centre relative to the tracked body, in base axes, m."""
     yaw: float = 0.0
-    """The base's heading, seen from the tracked body, degrees."""
+    """Heading of the base relative to the tracked body, degrees."""
 
     def base(self, body: Pose) -> Pose:
-        """The base in the world, from the tracked body in the capture's frame."""
+        """Return the base pose in the world, given the tracked body in the capture frame."""
         world_from_capture = AXES[self.axes]
-        # The tracked body's axes are the capture's when it stands as it was when it was defined.
+        # In the pose in which the body was defined, its axes are those of the capture system.
         world_from_body = geometry.multiply(
             geometry.multiply(world_from_capture, geometry.normalize(body.orientation)),
             geometry.conjugate(world_from_capture),
@@ -103,18 +103,18 @@ class Mounting:
 
 
 class Poses:
-    """Where every source puts what it receives: validation, conversion, the newest pose, and counts of the rest."""
+    """Base class of sources: validates and converts poses, keeps the newest one and counts those that are dropped."""
 
     def __init__(self, mounting: Mounting) -> None:
         self.mounting = mounting
         self.poses: Latest[Pose] = Latest()
         self.invalid = 0  # not a pose
-        self.repeated = 0  # the same numbers again: the system has lost the body and sends what it last saw
+        self.repeated = 0  # identical to the last: the system has lost the body and repeats its last pose
         self.disordered = 0  # not newer than the last
         self.late = 0
-        self._last: Pose | None = None  # the last one, as it came
+        self._last: Pose | None = None  # as received
         self._came = -np.inf
-        self._offset = np.inf  # s from the source's clock to ours, of the quickest pose
+        self._offset = np.inf  # s from the source's clock to ours, by the fastest pose
 
     @property
     def rejected(self) -> int:
@@ -128,7 +128,7 @@ class Poses:
         sequence: object = None,
         now: float | None = None,
     ) -> None:
-        """Take a pose in the capture's frame; anything may have come over the network."""
+        """Process a pose in the capture frame; the values may come from the network and be anything."""
         now = clock.monotonic() if now is None else now
         try:
             stamp = None if time is None else float(time)  # type: ignore[arg-type]
@@ -163,7 +163,7 @@ class Poses:
         return False
 
     def _delay(self, body: Pose, now: float) -> float:
-        """Return how much longer this pose took than the quickest one."""
+        """Return how much longer this pose took than the fastest one, s."""
         silence = now - self._came
         if body.time is None:
             return 0.0
@@ -188,7 +188,7 @@ def _not_after(new: float | None, last: float | None) -> bool:
 
 
 class UdpPoses(Poses):
-    """JSON over UDP, in the core. Listens on loopback unless told another address."""
+    """JSON over UDP. Listens on the loopback interface unless given another address."""
 
     def __init__(self, mounting: Mounting, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
         super().__init__(mounting)

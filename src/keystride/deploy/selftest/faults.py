@@ -1,4 +1,4 @@
-"""What can go wrong, and what must come of it: the rows of the self-test."""
+"""The rows of the self-test: faults and their expected outcomes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,15 +9,15 @@ AT = 0.8  # s after the script's start, while the robot walks
 
 PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`
 
-GOES_ON = "goes on, plays the script to its end"
+GOES_ON = "continues and plays the script"
 COMES_DOWN = "stops, stands, lies down, damping"
 DAMPS = "damping at once"
-REFUSES = "refused, no motor moves"
+REFUSES = "refused before any motor moves"
 
 
 @dataclass(frozen=True)
 class Disturb:
-    """Given to the simulated robot, as `sim.disturbances` has it."""
+    """A disturbance of the simulated robot, by its name in `sim.disturbances`."""
 
     name: str
     value: Any = True
@@ -26,7 +26,7 @@ class Disturb:
 
 @dataclass(frozen=True)
 class Act:
-    """Done to the deploying process or its terminal: see `processes.DeployProcess`."""
+    """An action on the deploying process or its terminal: see `processes.DeployProcess`."""
 
     kind: str
     what: str = ""
@@ -41,23 +41,23 @@ class Case:
     expected: str  # in words, for the table
     exit_code: int
     reason: str = ""
-    does: Disturb | Act | None = None  # at AT
-    before: Disturb | None = None  # from the beginning
+    does: Disturb | Act | None = None  # the fault, caused at AT
+    before: Disturb | None = None  # a disturbance from the beginning
     robot: tuple[str, ...] = LYING
     deploy: tuple[str, ...] = ()
     policy: str | None = None  # instead of the one under test
     output: str = "terminal"  # or pipe
     confirmed: bool = True  # otherwise the checklist is answered with n
     impossible: bool = False  # a script that no Go2 can play
-    soft_within: float | None = None  # s after AT until no command holds a joint
-    upright: bool = True  # until it lies down
+    soft_within: float | None = None  # s after the fault within which all joints must be released
+    upright: bool = True  # whether the robot has to stay upright
     never_stiff: bool = False
-    still_commanded: bool | None = None  # whether commands come until the end
-    back_to_normal: bool = False  # the robot's own motion service holds the motors at the end
+    still_commanded: bool | None = None  # whether commands must arrive until the end
+    back_to_normal: bool = False  # the robot's motion service holds the motors at the end
 
     @property
     def controlled(self) -> bool:
-        """Whether it has to stand and lie down on its own legs."""
+        """Whether the robot has to lie down under control instead of being dropped."""
         return self.expected == COMES_DOWN
 
 
@@ -69,7 +69,7 @@ def _comes_down(name: str, does: Disturb | Act | None, reason: str, **fields: An
     return Case(name, COMES_DOWN, STOPPED, reason, does, **fields)
 
 
-CALM = Case("nothing wrong", GOES_ON, PLAYED)
+CALM = Case("no fault", GOES_ON, PLAYED)
 
 PROCESS: tuple[Case, ...] = (
     _damps("emergency key", Act("key", " ")),
@@ -81,10 +81,10 @@ PROCESS: tuple[Case, ...] = (
     _damps("SIGINT", Act("signal", "SIGINT")),
     _damps("SIGTERM", Act("signal", "SIGTERM")),
     _comes_down("s key", Act("key", "s"), "stopped by the operator"),
-    Case("reader of the output gone", GOES_ON, PLAYED, does=Act("close output"), output="pipe"),
+    Case("output piped into head", GOES_ON, PLAYED, does=Act("close output"), output="pipe"),
     Case(
         "process killed with -9",
-        "its guard brakes the robot",
+        "the guard brakes the robot",
         KILLED,
         does=Act("kill"),
         soft_within=0.3,
@@ -92,14 +92,14 @@ PROCESS: tuple[Case, ...] = (
     ),
     Case(
         "process stopped for 1 s (SIGSTOP, debugger, swap)",
-        "its guard brakes the robot, damping when it comes back",
+        "the guard brakes the robot, damping on return",
         STOPPED,
         does=Act("stop", "1.0"),
         soft_within=0.3,
     ),
     Case(
-        "policy holds up the whole process",
-        "its guard brakes the robot, damping when it comes back",
+        "policy blocks the whole process",
+        "the guard brakes the robot, damping on return",
         STOPPED,
         policy="STUB-HOG",
         upright=False,
@@ -116,7 +116,7 @@ PROCESS: tuple[Case, ...] = (
     ),
     Case(
         "process and guard killed with -9, guard on the robot's computer",
-        "the other guard brakes the robot",
+        "the second guard brakes the robot",
         KILLED,
         does=Act("kill both"),
         deploy=("--guard", "SECOND"),
@@ -128,7 +128,7 @@ PROCESS: tuple[Case, ...] = (
 BEFORE: tuple[Case, ...] = (
     Case("script with impossible timing", REFUSES, REFUSED, "than a Go2 does", impossible=True, never_stiff=True),
     Case("checklist answered with no", REFUSES, REFUSED, "not confirmed", confirmed=False, never_stiff=True),
-    Case("policy without the right output", REFUSES, REFUSED, "cannot be run", policy="STUB-SHAPE", never_stiff=True),
+    Case("policy with a wrong output shape", REFUSES, REFUSED, "cannot be run", policy="STUB-SHAPE", never_stiff=True),
     Case(
         "simulated poses for a real robot",
         REFUSES,
@@ -197,9 +197,9 @@ POSES: tuple[Case, ...] = (
     Case("pose stream lost for 0.1 s", GOES_ON, PLAYED, does=Disturb("pose_off", True, 0.1)),
     _comes_down("pose stream lost for 0.5 s", Disturb("pose_off", True, 0.5), "pose stream lost"),
     _comes_down("pose stream lost for good", Disturb("pose_off"), "pose stream lost"),
-    Case("NaN in the pose for 0.1 s", "not believed, goes on", PLAYED, does=Disturb("pose_nan", True, 0.1)),
+    Case("NaN in the pose for 0.1 s", "rejects it and continues", PLAYED, does=Disturb("pose_nan", True, 0.1)),
     _comes_down("NaN in the pose for good", Disturb("pose_nan"), "pose rejected"),
-    Case("pose jumps by 1 m for 0.1 s", "not believed, goes on", PLAYED, does=Disturb("pose_shift", 1.0, 0.1)),
+    Case("pose jumps by 1 m for 0.1 s", "rejects it and continues", PLAYED, does=Disturb("pose_shift", 1.0, 0.1)),
     _comes_down("pose jumps by 1 m for good", Disturb("pose_shift", 1.0), "pose rejected"),
     _comes_down("pose frozen", Disturb("pose_frozen"), "pose rejected"),
     _comes_down("pose frozen, with noise and new numbers", Disturb("pose_stuck"), "pose rejected"),
@@ -211,10 +211,15 @@ POSES: tuple[Case, ...] = (
 )
 
 NETWORK: tuple[Case, ...] = (
-    Case("nothing wrong, sport service active", "lays the robot down, releases it, plays the script", PLAYED, robot=()),
+    Case(
+        "no fault, sport service active",
+        "lays the robot down, releases the service, plays the script",
+        PLAYED,
+        robot=(),
+    ),
     Case(
         "sport service active, selected again at the end",
-        "plays the script, gives the motors back",
+        "plays the script, selects the service again",
         PLAYED,
         robot=(),
         deploy=("--restore",),

@@ -1,4 +1,4 @@
-"""The self-test's processes: the simulated robot, and the deployment at a terminal of its own, as a person starts them."""
+"""The processes of the self-test: the simulated robot, and the deployment with a controlling terminal of its own."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from keystride.deploy.clock import Latest
+from keystride.deploy.clock import Latest, real_time
 from keystride.deploy.selftest.faults import AT, Act, Case, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
@@ -28,7 +28,7 @@ TAKE_TERMINAL = (
 ROBOT_UP = "simulated Go2"
 RUNNING = "ready -> running"
 QUESTION = "Confirm"
-START = 60.0  # s that a process may take to get going on a busy machine
+START = 60.0  # s that a process may take to start on a busy machine
 
 
 def free_port() -> int:
@@ -38,7 +38,7 @@ def free_port() -> int:
 
 
 class Output:
-    """Lines that come out of a file descriptor, read on a thread; `marks` tell when a line began with a given text."""
+    """Reads lines from a file descriptor on a thread; `marks` record when a line began with a given text."""
 
     def __init__(self, descriptor: int, *marks: str) -> None:
         self.lines: list[str] = []
@@ -50,7 +50,7 @@ class Output:
 
     def _read(self) -> None:
         text = ""
-        with contextlib.suppress(OSError):  # a terminal whose other side has closed
+        with real_time(), contextlib.suppress(OSError):  # a terminal whose other side has closed
             while not self._given_up.is_set():
                 if not select.select([self._descriptor], [], [], 0.02)[0]:
                     continue
@@ -65,11 +65,11 @@ class Output:
                 self.lines += lines
 
     def join(self) -> None:
-        """Wait for what is left."""
+        """Wait for the remaining lines."""
         self._thread.join(timeout=2.0)
 
     def close(self) -> None:
-        """Stop reading, so that the descriptor can be closed: it stays open while somebody reads from it."""
+        """Stop reading, so that the descriptor can be closed: it stays open while a thread reads from it."""
         self._given_up.set()
         self._thread.join()
 
@@ -87,15 +87,18 @@ class RobotProcess:
         assert self.process.stdout is not None
         self.output = Output(self.process.stdout.fileno(), ROBOT_UP)
 
-    def disturb(self, disturbance: Disturb) -> None:
+    def disturb(self, disturbance: Disturb) -> float:
+        """Start a disturbance; return the time at which it was sent."""
         assert self.process.stdin is not None
         message = asdict(disturbance)
         line = json.dumps({"disturb": message.pop("name"), **message}) + "\n"
+        at = time.monotonic()
         self.process.stdin.write(line.encode())
         self.process.stdin.flush()
+        return at
 
     def close(self) -> None:
-        """End it; it then writes what it recorded."""
+        """End the process, which then writes its record."""
         self.output.marks[ROBOT_UP].wait(START)
         time.sleep(0.3)
         assert self.process.stdin is not None
@@ -105,7 +108,7 @@ class RobotProcess:
 
 
 class DeployProcess:
-    """`keystride deploy go2` with a controlling terminal. What can be done to it: `ACTS`."""
+    """`keystride deploy go2` with a controlling terminal; `ACTS` lists what can be done to it."""
 
     def __init__(self, words: list[str], output: str) -> None:
         self._terminal, inside = os.openpty()
@@ -120,72 +123,95 @@ class DeployProcess:
         self.output = Output(read, RUNNING, QUESTION)
 
     def reaches(self, mark: str) -> bool:
-        """Wait until it has printed a mark; False when it ends without."""
+        """Wait until a mark is printed; return False if the process ends first."""
         until = time.monotonic() + START
         while time.monotonic() < until and self.process.poll() is None:
             if self.output.marks[mark].wait(0.02):
                 return True
         return False
 
-    def act(self, act: Act) -> None:
-        ACTS[act.kind](self, act.what)
+    def act(self, act: Act) -> float:
+        """Do something to the process; return the time at which it was done."""
+        return ACTS[act.kind](self, act.what)
 
-    def key(self, what: str) -> None:
+    def key(self, what: str) -> float:
+        at = time.monotonic()
         os.write(self._terminal, what.encode())
+        return at
 
-    def keys(self, what: str) -> None:
+    def keys(self, what: str) -> float:
+        at = time.monotonic()
         for key in what:
             with contextlib.suppress(OSError):
                 self.key(key)
             time.sleep(0.1)
+        return at
 
-    def freeze_and_key(self, what: str) -> None:
+    def freeze_and_key(self, what: str) -> float:
         """Stop the terminal's output, as a full or hung terminal would, and press a key."""
         terminal = os.open(self._inside, os.O_RDWR | os.O_NOCTTY)
         termios.tcflow(terminal, termios.TCOOFF)
         os.close(terminal)
-        self.key(what)
+        return self.key(what)
 
-    def hang_up(self, what: str) -> None:
+    def hang_up(self, what: str) -> float:
         self.output.close()
+        at = time.monotonic()
         os.close(self._terminal)
         self._terminal = self._read = -1
+        return at
 
-    def close_output(self, what: str) -> None:
+    def close_output(self, what: str) -> float:
         self.output.close()
+        at = time.monotonic()
         os.close(self._read)
         self._read = -1
+        return at
 
-    def signal(self, what: str) -> None:
+    def signal(self, what: str) -> float:
+        at = time.monotonic()
         self.process.send_signal(signal.Signals[what])
+        return at
 
-    def stop(self, what: str) -> None:
+    def stop(self, what: str) -> float:
+        at = time.monotonic()
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(float(what))
         self.process.send_signal(signal.SIGCONT)
+        return at
 
-    def kill(self, what: str) -> None:
+    def kill(self, what: str) -> float:
+        at = time.monotonic()
         self.process.kill()
+        return at
 
-    def kill_guard(self, what: str) -> None:
-        os.kill(self._guard(), signal.SIGKILL)
+    def kill_guard(self, what: str) -> float:
+        return self._signal_guard(signal.SIGKILL)
 
-    def kill_both(self, what: str) -> None:
+    def kill_both(self, what: str) -> float:
         self.kill_guard(what)
-        self.kill(what)
+        return self.kill(what)
 
-    def stop_guard(self, what: str) -> None:
-        os.kill(self._guard(), signal.SIGSTOP)
+    def stop_guard(self, what: str) -> float:
+        return self._signal_guard(signal.SIGSTOP)
+
+    def wait(self, what: str) -> float:
+        return time.monotonic()
+
+    def _signal_guard(self, number: int) -> float:
+        guard, at = self._guard(), time.monotonic()
+        os.kill(guard, number)
+        return at
 
     def _guard(self) -> int:
-        """Process id of its own guard, the first that it names."""
-        found = re.search(r"guard stands by as process (\d+)", "\n".join(self.output.lines))
+        """Return the process id of its own guard, the first one that it prints."""
+        found = re.search(r"guard ready: process (\d+)", "\n".join(self.output.lines))
         if found is None:
-            raise RuntimeError("the deployment did not name its guard")
+            raise RuntimeError("the deployment did not print its guard")
         return int(found[1])
 
     def close(self) -> int | None:
-        """Return its exit code; None when it did not end and had to be killed."""
+        """Return the exit code; None if the process did not end and had to be killed."""
         code = _ended(self.process, START)
         self.output.join()
         self.output.close()
@@ -195,7 +221,7 @@ class DeployProcess:
         return code
 
 
-ACTS: dict[str, Callable[[DeployProcess, str], None]] = {
+ACTS: dict[str, Callable[[DeployProcess, str], float]] = {
     "key": DeployProcess.key,
     "keys": DeployProcess.keys,
     "freeze and key": DeployProcess.freeze_and_key,
@@ -207,7 +233,7 @@ ACTS: dict[str, Callable[[DeployProcess, str], None]] = {
     "kill guard": DeployProcess.kill_guard,
     "kill both": DeployProcess.kill_both,
     "stop guard": DeployProcess.stop_guard,
-    "wait": lambda process, what: None,
+    "wait": DeployProcess.wait,
 }
 
 
@@ -222,14 +248,14 @@ def _ended(process: subprocess.Popen[bytes], seconds: float) -> int | None:
 
 @dataclass(frozen=True)
 class Run:
-    """A case as it was run."""
+    """What happened in one run of a case."""
 
-    lines: list[str]  # that the deployment printed
-    report: dict[str, Any]  # that it wrote; empty when it did not
-    exit_code: int | None  # None when it did not end
-    started: float | None  # when it began to play
+    lines: list[str]  # printed by the deployment
+    report: dict[str, Any]  # written by the deployment; empty without one
+    exit_code: int | None  # None if it did not end
+    started: float | None  # when it began to play the script, if it reported that
     caused: float | None  # when the fault was caused
-    late: float  # s by which one of the processes was late, at worst
+    late: float  # s, the largest lateness of any process
 
     @property
     def last(self) -> str:
@@ -266,7 +292,7 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
 
 
 def play(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
-    """Run a case; the robot's record and the deployment's report go to the folder."""
+    """Run a case; the robot's record and the deployment's report are written to the folder."""
     port, report = free_port(), folder / "report.json"
     robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
     if case.before is not None:
@@ -277,24 +303,21 @@ def play(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Ru
     running = deploy.output.marks[RUNNING]
     caused: float | None = None
     if case.does is not None and deploy.reaches(RUNNING):
-        time.sleep(max(AT - running.age(), 0.0))
-        caused = time.monotonic()
-        if isinstance(case.does, Disturb):
-            robot.disturb(case.does)
-        else:
-            deploy.act(case.does)
+        with real_time():  # a delay between noting the time and causing the fault would count as the robot's
+            time.sleep(max(AT - running.age(), 0.0))
+            caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
     code = deploy.close()
     if not report.exists() and caused is not None:
-        time.sleep(1.0)  # a guard still has to brake
+        time.sleep(1.0)  # the guard still has to brake
     robot.close()
-    started = time.monotonic() - running.age() if running.value else None
     lines = [*deploy.output.lines, *robot.output.lines]
     content = json.loads(report.read_text()) if report.exists() else {}
+    started = float(content["started"]) if content.get("started") else None
     late = max(lateness(lines), float(content.get("stream", {}).get("worst", 0.0)))
     return Run(deploy.output.lines, content, code, started, caused, late)
 
 
 def lateness(lines: list[str]) -> float:
-    """Return the largest lateness that the processes admit to, s."""
-    found = re.findall(r"the latest(?: step)? by ([0-9.]+) ms", "\n".join(lines))
+    """Return the largest lateness that the processes printed, s."""
+    found = re.findall(r"latest (?:step|one) was ([0-9.]+) ms late", "\n".join(lines))
     return max((float(ms) / 1000.0 for ms in found), default=0.0)

@@ -1,4 +1,4 @@
-"""Faults that the simulated robot can be given while it runs: what its states, its poses and its network then do."""
+"""Faults that can be injected into the simulated robot while it runs: in its states, its poses and its network."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +10,12 @@ from keystride.deploy.pose.source import Pose
 from keystride.deploy.unitree.codec import BATTERY_DISCHARGING, BUTTON_BYTES, BUTTONS, encode_buttons
 from keystride.deploy.unitree.wire_format import Record
 
-# What can be disturbed, and its value when nothing is. Motors are counted as on the robot's board.
+# Name and value without a disturbance. Motors are numbered as on the robot's board.
 DISTURBANCES: dict[str, Any] = {
     "loss": 0.0,  # share of messages lost, each way
     "delay": 0.0,  # s added to every message
     "states_off": False,
-    "states_frozen": False,  # the last state again and again
+    "states_frozen": False,  # the last state is repeated
     "imu_frozen": False,  # its IMU alone
     "orientation_frozen": False,  # the IMU's orientation alone: its gyroscope and accelerometer go on
     "orientation_zero": False,  # a quaternion of zeros
@@ -40,7 +40,7 @@ DISTURBANCES: dict[str, Any] = {
     "stalled": None,  # number of a motor that reports full torque and no speed
     "overtorque": None,  # number of a motor that reports 1.6 times its torque
     "button": None,  # name of a button on the remote
-    "other_writer": False,  # somebody else sends low commands
+    "other_writer": False,  # another program sends low commands
     "motion_service": None,  # name of the motion service that takes the motors again
 }
 
@@ -66,12 +66,12 @@ class Disturbances:
         return value if now < until else DISTURBANCES[name]
 
     def since(self, name: str, now: float) -> float:
-        """Seconds for which it has lasted; 0 when it does not."""
+        """Return the seconds since it began; 0 if it is not active."""
         _, begun, until = self.active.get(name, (None, now, -np.inf))
         return now - begun if now < until else 0.0
 
     def disturb_state(self, record: Record, now: float) -> Record:
-        """Return what the robot reports instead of this state; not sealed."""
+        """Return the state that the robot reports instead, not sealed."""
         if not self.active:
             self._state, self._before = record.copy(), now
             return record
@@ -108,7 +108,7 @@ class Disturbances:
         return record
 
     def disturb_pose(self, pose: Pose, now: float, random: np.random.Generator) -> Pose | None:
-        """Return what the motion capture reports instead of this pose; None for nothing."""
+        """Return the pose that the motion capture reports instead; None for no pose."""
         if not self.active:
             self._pose = pose
             return pose

@@ -1,6 +1,6 @@
-"""The whole deployment against a simulated robot in one process, step by step and as fast as it goes.
+"""The whole deployment against a simulated robot in one process, without network or threads, as fast as it runs.
 
-No network, no threads, no waiting. It serves the dry run, the tests, and as the measure for what the network changes.
+The tests use it, the self-test compares the network with it, and the dry run prints what it would have sent.
 """
 
 from collections import deque
@@ -11,26 +11,38 @@ import numpy as np
 
 from keystride.deploy.clock import Latest
 from keystride.deploy.deployment import Deployment
-from keystride.deploy.fault_checks import Limits
+from keystride.deploy.fault_checks import SPEED_MEMORY, Limits
+from keystride.deploy.launch import Plan, limits_for
 from keystride.deploy.player import Player
 from keystride.deploy.pose.odometry import OdometryPoses
 from keystride.deploy.pose.source import Mounting, Pose, Poses
+from keystride.deploy.preflight import checked_script, open_player, outside, try_player
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand, Safety
 from keystride.deploy.sim.disturbances import Disturbances
 from keystride.deploy.sim.robot import STEP, Noise, SimulatedGo2
 from keystride.deploy.states import Event, State
-from keystride.deploy.unitree.codec import decode_command, encode_state
-from keystride.deploy.unitree.wire_format import Record
+from keystride.deploy.unitree.codec import (
+    CHECK_MODE,
+    LOOPBACK,
+    RELEASE_MODE,
+    STAND_DOWN,
+    decode_command,
+    encode_command,
+    encode_state,
+)
+from keystride.deploy.unitree.wire_format import LOW_CMD, Record, motor_order, seal, to_wire
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.script import Script
 from keystride.robot.description import Floats, Robot
 
+PRINT_EVERY = 0.5  # s between the commands that a dry run prints
+LONGEST = 3600.0  # s that a dry run may take
 POSE_EVERY = 4  # stream ticks: 125 Hz
 POSE_LATE = 4  # stream ticks: 8 ms
 
 
 class DirectLink:
-    """Commands go straight to the simulated robot."""
+    """Passes commands directly to the simulated robot."""
 
     def __init__(self, robot: SimulatedGo2) -> None:
         self.robot = robot
@@ -87,7 +99,7 @@ class Rehearsal:
 
     def _capture(self, now: float) -> None:
         self._captured.append(Pose(*self.world.captured(), time=now, sequence=self.tick))
-        if len(self._captured) < (self._captured.maxlen or 0):  # the first is still on its way
+        if len(self._captured) < (self._captured.maxlen or 0):  # the first pose has not arrived yet
             return
         pose = self.disturbances.disturb_pose(self._captured[0], now, self.world.random)
         if pose is not None and not isinstance(self.poses, OdometryPoses):
@@ -95,14 +107,14 @@ class Rehearsal:
             self.poses.receive(position, pose.orientation, pose.time, pose.sequence, now)
 
     def until(self, state: State, seconds: float) -> bool:
-        """Step until a state is reached; return whether it was in the time."""
+        """Step until a state is reached; return whether it was reached in time."""
         limit = self.now + seconds
         while self.deployment.safety.state is not state and self.now < limit:
             self.step()
         return self.deployment.safety.state is state
 
     def play(self, seconds: float) -> State:
-        """Stand up, play, lie down; as an operator would."""
+        """Stand up, play and lie down, as an operator would; return the final state."""
         self.advance(0.1)
         self.deployment.ask(Event.STAND)
         if self.until(State.READY, 5.0):
@@ -112,36 +124,42 @@ class Rehearsal:
         return self.deployment.safety.state
 
 
-class Drift:
-    """How far leg odometry strays from the simulator's truth while the script is played."""
+@dataclass
+class WalkStatistics:
+    """Odometry drift and joint speeds while the script is played, measured against the simulator's truth."""
 
-    def __init__(self, rehearsal: Rehearsal) -> None:
-        self._rehearsal = rehearsal
-        self._path: list[tuple[Floats, Floats]] = []  # truth and odometry, over the ground
+    rehearsal: Rehearsal
+    peak_speed: float = 0.0  # share of the rated speed, the fastest joint
+    mean_speed: float = 0.0  # the same, averaged as the fault check does
+    _path: list[tuple[Floats, Floats]] = field(default_factory=list)  # (2,) true and odometry position
 
-    def follow(self) -> None:
-        """Take note of the present moment; called after every step."""
-        if self._rehearsal.deployment.safety.state is State.RUNNING:
-            odometry = self._rehearsal.deployment.odometry
-            self._path.append((self._rehearsal.world.data.qpos[:2].copy(), odometry.position[:2].copy()))
+    def update(self) -> None:
+        """Take the present state into account; call this after every step."""
+        deployment, world = self.rehearsal.deployment, self.rehearsal.world
+        if deployment.safety.state is not State.RUNNING:
+            return
+        self._path.append((world.data.qpos[:2].copy(), deployment.odometry.position[:2].copy()))
+        speed = float((np.abs(world.data.qvel[6:]) / world.robot.speed_limit).max())
+        self.peak_speed = max(self.peak_speed, speed)
+        self.mean_speed = max(self.mean_speed, float(deployment.trend.mean_speed.max()))
 
     @property
     def walked(self) -> float:
-        """m over the ground."""
+        """Length of the true path over the ground, m."""
         places = np.array([truth for truth, _ in self._path]).reshape(-1, 2)
         return float(np.linalg.norm(np.diff(places, axis=0), axis=-1).sum())
 
     @property
-    def off(self) -> float:
-        """m between truth and odometry at the end, having begun in the same place."""
+    def drift(self) -> float:
+        """Distance between the true and the odometry position at the end, both measured from the start, m."""
         if not self._path:
             return 0.0
         (first, felt_first), (last, felt_last) = self._path[0], self._path[-1]
         return float(np.linalg.norm((last - first) - (felt_last - felt_first)))
 
     @property
-    def per_metre(self) -> float:
-        return self.off / self.walked if self.walked else 0.0
+    def drift_per_metre(self) -> float:
+        return self.drift / self.walked if self.walked else 0.0
 
 
 def rehearse(
@@ -155,9 +173,60 @@ def rehearse(
     poses: Poses | None = None,
     limits: Limits | None = None,
 ) -> Rehearsal:
-    """Put a deployment and a simulated robot together; poses come from motion capture unless `poses` says otherwise."""
+    """Connect a deployment with a simulated robot; poses come from simulated motion capture unless `poses` is given."""
     world = SimulatedGo2(robot, posture=posture, noise=noise or Noise(), seed=seed)
     link, poses, events = DirectLink(world), poses or Poses(Mounting()), []
     safety = Safety(robot, player.gains, limits or Limits())
     deployment = Deployment(robot, link, poses, player, script, safety, say=events.append)
     return Rehearsal(deployment, world, link, poses, events)
+
+
+def dry_run(plan: Plan, robot: Robot) -> bool:
+    """Play the plan against the simulation and print what would be sent; return whether the script was played."""
+    script = checked_script(plan.script, doubtful=plan.doubtful)
+    player = open_player(plan.policy, robot, LOOPBACK[0], inbetween=plan.inbetween)
+    for line in outside(plan.script, player, script, allowed=plan.outside_training):
+        print(f"warning: {line}", flush=True)
+    try_player(plan.policy, player, script, robot)
+    poses, limits = OdometryPoses() if plan.pose == "odometry" else None, limits_for(plan, script)
+    rehearsal = rehearse(robot, player, script, poses=poses, limits=limits)
+    print(f"dry run for {plan.interface}, domain {plan.domain}, poses from {plan.pose}; nothing is sent", flush=True)
+    print(f"rt/api/motion_switcher/request: {CHECK_MODE}, and while a motion service is active")
+    print(f"rt/api/sport/request: {STAND_DOWN}, rt/api/motion_switcher/request: {RELEASE_MODE}")
+    print(f"rt/lowcmd every {1000 * STREAM_PERIOD:g} ms, motors in the order of the robot's board, rad:", flush=True)
+    walk = _play(rehearsal)
+    print(f"leg odometry: {walk.drift:.3f} m off after {walk.walked:.2f} m, {walk.drift_per_metre:.3f} m per metre")
+    print(f"fastest joint: {walk.peak_speed:.2f} of its rated speed, fault at {limits.joint_speed_share:g}; ", end="")
+    print(f"averaged over {SPEED_MEMORY:g} s: {walk.mean_speed:.2f}, fault at {limits.joint_speed_mean:g}")
+    print(f"ends in {rehearsal.deployment.safety.state.value} after {rehearsal.now:.1f} s", flush=True)
+    return rehearsal.deployment.safety.played
+
+
+def _play(rehearsal: Rehearsal) -> WalkStatistics:
+    deployment, printed = rehearsal.deployment, 0
+    walk = WalkStatistics(rehearsal)
+    deployment.ask(Event.STAND)
+    while deployment.safety.state is not State.DAMPING and rehearsal.now < LONGEST:
+        rehearsal.step()
+        walk.update()
+        if deployment.safety.state is State.READY and rehearsal.tick % 100 == 0:
+            deployment.ask(Event.START)
+        for event in rehearsal.events[printed:]:
+            print(f"{rehearsal.now:7.3f} s  {event}", flush=True)
+        changed, printed = printed < len(rehearsal.events), len(rehearsal.events)
+        if changed or rehearsal.tick % round(PRINT_EVERY / STREAM_PERIOD) == 0:
+            print(_command_line(rehearsal), flush=True)
+    return walk
+
+
+def _command_line(rehearsal: Rehearsal) -> str:
+    command, robot = rehearsal.command, rehearsal.world.robot
+    assert command is not None
+    record = encode_command(robot, command)
+    seal(record)
+    order = motor_order(robot)
+    gains = f"kp {command.stiffness[0]:g} kd {command.damping[0]:g}"
+    angles = np.array2string(command.target[order], precision=2, suppress_small=True, max_line_width=200)
+    shown = f"q {angles} " if command.stiffness.any() else ""
+    size = len(to_wire(LOW_CMD, record))
+    return f"{rehearsal.now:7.3f} s  {shown}{gains}  crc {int(record['crc']):08x}  {size} bytes"

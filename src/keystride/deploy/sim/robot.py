@@ -1,7 +1,7 @@
-"""A Go2 in MuJoCo as its motor board sees it: commands with gains in, sensor readings out, 1000 steps a second.
+"""A Go2 in MuJoCo at the level of its motor board: commands with gains in, sensor readings out, 1000 steps per second.
 
-The motors' PD law runs on every physics step, with their torque limits. When commands stop, the motors go on obeying the
-last one, as the worst robot would; `brake_after` gives it a motor board that brakes by itself.
+The motors' PD law runs on every physics step, with their torque limits. When commands stop, the motors keep following the
+last one, which is the worst case; `brake_after` makes the motor board brake by itself instead.
 """
 
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from keystride.robot.kinematics import standing_height
 from keystride.robot.model import DAMPING_COLUMN, STIFFNESS_COLUMN, load_spec
 
 STEP = 0.001  # s
-SILENCE = 0.1  # s without a command, and commands count as having stopped
+SILENCE = 0.1  # s without a command after which commands count as stopped
 
 POSTURES = ("lying", "standing", "upside-down")
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of what the sensors add."""
+    """Standard deviations of the sensor noise."""
 
     joint_angle: float = 0.001  # rad
     joint_velocity: float = 0.05  # rad/s
@@ -59,7 +59,7 @@ class SimulatedGo2:
         *,
         posture: str = "lying",
         noise: Noise = SILENT,
-        brake_after: float | None = None,  # s without a command; None for a robot that keeps the last one
+        brake_after: float | None = None,  # s without a command; None to keep the last one
         seed: int = 0,
     ) -> None:
         self.robot = robot
@@ -83,17 +83,17 @@ class SimulatedGo2:
 
     @property
     def commanded(self) -> bool:
-        """Whether commands come."""
+        """Whether commands are arriving."""
         return self.time - self._command_at <= SILENCE
 
     @property
     def stiffness(self) -> Floats:
-        """(12,) N m/rad with which the motors hold their joints now."""
+        """Stiffness with which the motors hold their joints, (12,) N m/rad."""
         return np.zeros(12) if self._obeyed is None else self._obeyed.stiffness
 
     @property
     def _obeyed(self) -> MotorCommand | None:
-        """The command in force; None for a motor board that brakes by itself."""
+        """The command in force; None if the motor board brakes by itself."""
         if self.brake_after is not None and self.time - self._command_at > self.brake_after:
             return None
         return self.command
@@ -141,7 +141,7 @@ class SimulatedGo2:
         )
 
     def captured(self) -> tuple[Floats, Floats]:
-        """Return position and orientation as a motion-capture system sees them."""
+        """Return position and orientation as measured by motion capture."""
         random = self.random.standard_normal(6)
         position = self.data.qpos[:3] + self.noise.pose_position * random[:3]
         return position, _turned(self.data.qpos[3:7], self.noise.pose_angle * random[3:])
@@ -159,7 +159,7 @@ class SimulatedGo2:
 
 
 def _turned(orientation: Floats, turn: Floats) -> Floats:
-    """Return an orientation turned by a small rotation vector; MuJoCo's functions, for this runs 500 times a second."""
+    """Rotate an orientation by a small rotation vector, with MuJoCo's functions as this runs 500 times per second."""
     small, result = np.array([1.0, *(turn / 2)]), np.empty(4)
     mujoco.mju_normalize4(small)
     mujoco.mju_mulQuat(result, orientation, small)

@@ -1,49 +1,266 @@
-"""The simulated robot as a process: its signals, its standard input, its views."""
+"""The simulated robot on the network: low states out, low commands in, motion services, and virtual motion capture.
+
+It runs in real time in a process of its own and behaves as the robot does, with noise, latency and packet loss.
+Disturbances can be switched on while it runs; each has a value and a duration.
+"""
 
 import gc
 import json
 import signal
+import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import mujoco
+import numpy as np
+from cyclonedds.domain import DomainParticipant
 
-from keystride.deploy.clock import Ticker, real_time
-from keystride.deploy.log.console import say
-from keystride.deploy.sim.link import SimulatedConfig, SimulatedRobot, simulated_world
+from keystride.deploy.clock import Lateness, Ticker, real_time, ticks
+from keystride.deploy.pose.source import DEFAULT_PORT, Pose, pose_message
+from keystride.deploy.safety import FOLDED_LEG, RAMP_GAINS, MotorCommand, Ramp, limp
+from keystride.deploy.sim.disturbances import Disturbances
+from keystride.deploy.sim.robot import FAINT, STEP, Noise, SimulatedGo2
+from keystride.deploy.unitree.codec import (
+    CHECK_MODE,
+    MOTION_SWITCHER,
+    NO_SUCH_CALL,
+    RELEASE_MODE,
+    SELECT_MODE,
+    SPORT,
+    STAND_DOWN,
+    decode_command,
+    encode_command,
+    encode_state,
+)
+from keystride.deploy.unitree.dds_types import LowCmd, LowState
+from keystride.deploy.unitree.link import (
+    LOW_CMD_TOPIC,
+    LOW_STATE_TOPIC,
+    Answer,
+    Publication,
+    Server,
+    Subscription,
+    join,
+)
+from keystride.deploy.unitree.wire_format import Record, is_sealed, seal
+from keystride.files import open_atomically
+from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
 
-FRAME = 1 / 30  # s
+PERIOD = 0.002  # s: states at 500 Hz
+POSE_EVERY = 4  # periods: 125 Hz
+RECORD_EVERY = 10  # periods: 50 Hz
+CATCH_UP = 20  # physics steps that one period may make up for when the machine was busy
+FRAME = 1 / 30  # s between frames of a viewer
+
+
+@dataclass(frozen=True)
+class SimulatedConfig:
+    posture: str = "lying"
+    sport: bool = True  # whether the robot's motion service holds the motors at first
+    noise: bool = True
+    brake_after: float | None = None  # s without a command; None if the motors keep the last one
+    latency: float = 0.001  # s, each way
+    loss: float = 0.0
+    pose_port: int = DEFAULT_PORT
+    pose_latency: float = 0.008  # s
+    seed: int = 0
+    record: Path | None = None  # .npz of the true states and commands, 50 rows per second
+
+
+def simulated_world(robot: Robot, config: SimulatedConfig) -> SimulatedGo2:
+    noise = Noise() if config.noise else FAINT
+    return SimulatedGo2(robot, posture=config.posture, noise=noise, brake_after=config.brake_after, seed=config.seed)
+
+
+class SimulatedRobot:
+    def __init__(self, world: SimulatedGo2, participant: DomainParticipant, config: SimulatedConfig) -> None:
+        self.config = config
+        self.world = world
+        self.disturbances = Disturbances()
+        self.lateness = Lateness()
+        self.mode = "normal" if config.sport else ""
+        self.closed = False
+        self.rows: list[tuple[np.ndarray, ...]] = []
+        self._random = np.random.default_rng(config.seed + 1)
+        self._hold = Ramp(self.world.data.qpos[7:].copy(), ())  # what the robot's own motion service does
+        self._hold_since = 0.0
+        self._commands: deque[tuple[float, MotorCommand]] = deque(maxlen=1000)
+        self._states: deque[tuple[float, Record]] = deque(maxlen=1000)
+        self._captured: deque[tuple[float, Pose]] = deque(maxlen=1000)
+        self._heard = limp()  # the last command received, obeyed or not
+        self._slip: float | None = None  # s from simulated to real time
+        self._tick = 0
+        self._number = 0  # of the last captured pose
+        self._participant = participant
+        self._intruder: Publication | None = None
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._publication = Publication(participant, LOW_STATE_TOPIC, LowState)
+        self._open = [
+            Subscription(participant, LOW_CMD_TOPIC, LowCmd, self._received),
+            Server(participant, MOTION_SWITCHER, self._switcher),
+            Server(participant, SPORT, self._sport),
+        ]
+
+    def run(self) -> None:
+        """Run until closed."""
+        self.step(time.monotonic())  # the first step builds tables and is slow
+        for now in ticks(PERIOD, self.lateness):
+            self.step(now)
+            if self.closed:
+                break
+        for part in self._open:
+            part.close()
+        self._socket.close()
+        self._save()
+
+    def step(self, now: float) -> None:
+        self._obey(now)
+        self.world.step(self._steps_due(now))
+        self._publish(now)
+        if self._tick % POSE_EVERY == 0:
+            self._capture(now)
+        if self._tick % RECORD_EVERY == 0:
+            self._note(now)
+        self._tick += 1
+
+    def _steps_due(self, now: float) -> int:
+        """Return the steps that real time asks for; on a machine that is too busy the simulation falls behind instead."""
+        if self._slip is None:
+            self._slip = now - self.world.time
+        due = round((now - self._slip - self.world.time) / STEP)
+        if due > CATCH_UP:
+            self._slip += (due - CATCH_UP) * STEP
+        return min(due, CATCH_UP)
+
+    def _received(self, sample: Any) -> None:
+        now = time.monotonic()
+        if is_sealed(sample.record) and not self._lost(now):
+            command = decode_command(self.world.robot, sample.record)
+            self._commands.append((now + self._delay(now), command))
+
+    def _obey(self, now: float) -> None:
+        self.mode = self.disturbances.get("motion_service", now) or self.mode
+        if self.mode:  # the robot's own motion service holds the motors
+            posture = self._hold.at(self.world.time - self._hold_since)
+            self.world.receive(MotorCommand(posture, RAMP_GAINS.stiffness, RAMP_GAINS.damping))
+        while self._commands and self._commands[0][0] <= now:
+            self._heard = self._commands.popleft()[1]
+            if not self.mode:
+                self.world.receive(self._heard)
+
+    def _publish(self, now: float) -> None:
+        look = self.disturbances.get
+        record = self.disturbances.disturb_state(
+            encode_state(self.world.robot, self.world.sense(), self.world.steps), now
+        )
+        self._states.append((now + self._delay(now), record))
+        while self._states and self._states[0][0] <= now + PERIOD / 2:
+            due = self._states.popleft()[1]
+            if not look("states_off", now) and not self._lost(now):
+                if not look("states_unsealed", now):
+                    seal(due)
+                self._publication.send(LowState(due))
+        if look("other_writer", now):
+            self._intrude()
+
+    def _intrude(self) -> None:
+        """Send a low command, as another program on the network would."""
+        record = encode_command(self.world.robot, limp())
+        seal(record)
+        if self._intruder is None:
+            self._intruder = Publication(self._participant, LOW_CMD_TOPIC, LowCmd)
+        self._intruder.send(LowCmd(record))
+
+    def _capture(self, now: float) -> None:
+        self._number += 1
+        late = self.config.pose_latency + self.disturbances.get("pose_late", now)
+        self._captured.append((now + late, Pose(*self.world.captured(), time=now, sequence=self._number)))
+        while self._captured and self._captured[0][0] <= now + PERIOD / 2:
+            pose = self.disturbances.disturb_pose(self._captured.popleft()[1], now, self._random)
+            if pose is None:
+                continue
+            message = pose_message(pose)
+            if self.disturbances.get("pose_nan", now):
+                message = b'{"position": [NaN, NaN, NaN], "orientation": [1, 0, 0, 0]}'
+            self._socket.sendto(message, ("127.0.0.1", self.config.pose_port))
+
+    def _delay(self, now: float) -> float:
+        return self.config.latency + float(self.disturbances.get("delay", now))
+
+    def _lost(self, now: float) -> bool:
+        return self._random.random() < max(self.config.loss, self.disturbances.get("loss", now))
+
+    def _switcher(self, api: int, parameter: str) -> Answer:
+        if api == RELEASE_MODE:
+            self.mode = ""
+        elif api == SELECT_MODE:
+            self._hold, self._hold_since = Ramp(self.world.data.qpos[7:].copy(), ()), self.world.time
+            self.mode = str(json.loads(parameter).get("name") or "normal")
+        elif api != CHECK_MODE:
+            return NO_SUCH_CALL, ""
+        return 0, json.dumps({"form": "0", "name": self.mode})
+
+    def _sport(self, api: int, parameter: str) -> Answer:
+        if api != STAND_DOWN:
+            return NO_SUCH_CALL, ""
+        self._hold_since = self.world.time
+        self._hold = Ramp(self.world.data.qpos[7:].copy(), ((np.tile(FOLDED_LEG, 4), 1.5),))
+        return 0, ""
+
+    def _note(self, now: float) -> None:
+        data, world = self.world.data, self.world
+        row = (
+            np.array(now),
+            data.qpos,
+            data.qvel,
+            world.stiffness,
+            self._heard.stiffness,
+            data.actuator_force,
+            np.array(world.commanded),
+            np.array(bool(self.mode)),
+        )
+        self.rows.append(tuple(values.copy() for values in row))
+
+    def _save(self) -> None:
+        if self.config.record is None:
+            return
+        names = ("time", "qpos", "qvel", "stiffness", "heard_stiffness", "torque", "commanded", "motion_service")
+        columns: dict[str, Any] = {
+            name: np.array(values) for name, values in zip(names, zip(*self.rows, strict=True), strict=True)
+        }
+        with open_atomically(self.config.record) as file:
+            np.savez(file, **columns)
 
 
 def serve(interface: str, domain: int, config: SimulatedConfig, *, viewer: str, control: bool) -> int:
-    from keystride.deploy.unitree.link import join
-
+    """Run the simulated robot until a signal, or the end of standard input, closes it."""
     world = simulated_world(GO2, config)
-    with real_time():
-        return _serve(SimulatedRobot(world, join(interface, domain), config), viewer, control=control)
-
-
-def _serve(robot: SimulatedRobot, viewer: str, *, control: bool) -> int:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: setattr(robot, "closed", True))
-    if control:
-        threading.Thread(target=listen, args=(robot,), daemon=True).start()
-    say(f"simulated Go2; poses to udp://127.0.0.1:{robot.config.pose_port}; Ctrl-C ends it")
-    with ExitStack() as stack:
-        show(robot, viewer, stack)
+    with real_time(), ExitStack() as stack:
+        robot = SimulatedRobot(world, join(interface, domain), config)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: setattr(robot, "closed", True))
+        if control:
+            threading.Thread(target=read_disturbances, args=(robot,), daemon=True).start()
+        print(f"simulated Go2; poses to udp://127.0.0.1:{config.pose_port}; press Ctrl-C to stop", flush=True)
+        if viewer != "none":
+            _view(robot, viewer, stack)
         gc.freeze()
         robot.run()
     late = robot.lateness
-    say(f"{robot.world.time:.1f} s simulated, the latest step by {1000 * late.worst:.1f} ms")
+    print(f"{robot.world.time:.1f} s simulated; the latest step was {1000 * late.worst:.1f} ms late", flush=True)
     return 0
 
 
-def listen(robot: SimulatedRobot) -> None:
-    """Disturbances from standard input; its end is the robot's."""
+def read_disturbances(robot: SimulatedRobot) -> None:
+    """Apply disturbances from standard input, one JSON object per line; close the robot at its end."""
     for line in sys.stdin:
         try:
             message = json.loads(line)
@@ -54,10 +271,8 @@ def listen(robot: SimulatedRobot) -> None:
     robot.closed = True
 
 
-def show(robot: SimulatedRobot, viewer: str, stack: ExitStack) -> None:
-    """A view draws a copy of the robot: the simulation goes on meanwhile."""
-    if viewer == "none":
-        return
+def _view(robot: SimulatedRobot, viewer: str, stack: ExitStack) -> None:
+    """Draw a copy of the robot on another thread, so that drawing does not delay the simulation."""
     model = robot.world.model
     copy = mujoco.MjData(model)
     draw = open_view(model, copy, viewer, stack)
@@ -67,23 +282,23 @@ def show(robot: SimulatedRobot, viewer: str, stack: ExitStack) -> None:
         mujoco.mj_forward(model, copy)
         draw()
 
-    loop = Ticker("viewer", FRAME, frame, lambda error: say(f"the view has ended: {error}"))
+    loop = Ticker("viewer", FRAME, frame, lambda error: print(f"viewer closed: {error}", flush=True))
     loop.start()
     stack.callback(loop.stop)
 
 
 def open_view(model: mujoco.MjModel, data: mujoco.MjData, viewer: str, stack: ExitStack) -> Callable[[], None]:
-    """Open a window or a page in the browser; return what draws the data's present state there."""
+    """Open a window or a browser page; return a function that draws the present state of `data` there."""
     return _window(model, data, stack) if viewer == "window" else _browser(model, data, stack)
 
 
-def _window(model: mujoco.MjModel, copy: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
+def _window(model: mujoco.MjModel, data: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
     from mujoco import viewer
 
-    return stack.enter_context(viewer.launch_passive(model, copy)).sync
+    return stack.enter_context(viewer.launch_passive(model, data)).sync
 
 
-def _browser(model: mujoco.MjModel, copy: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
+def _browser(model: mujoco.MjModel, data: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
     from mjviser import ViserMujocoScene
 
     from keystride.web_access import PrivateServer, start_server
@@ -95,5 +310,5 @@ def _browser(model: mujoco.MjModel, copy: mujoco.MjData, stack: ExitStack) -> Ca
     server.initial_camera.position, server.initial_camera.look_at = (1.4, -1.4, 0.8), (0.0, 0.0, 0.2)
     scene = ViserMujocoScene(server, model, num_envs=1)
     scene.camera_tracking_enabled = False
-    say(f"to be seen at {address}")
-    return lambda: scene.update_from_mjdata(copy)
+    print(f"viewer: {address}", flush=True)
+    return lambda: scene.update_from_mjdata(data)

@@ -1,4 +1,4 @@
-"""Convert between Unitree's records, in motor order, and the rest of the program, in the robot's joint order."""
+"""Conversion between Unitree's records, in motor order, and the joint order of the rest of the program."""
 
 import math
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from keystride.deploy.safety import MotorCommand
 from keystride.deploy.unitree.wire_format import LOW_CMD, LOW_STATE, Record, joint_order, motor_order
 from keystride.robot.description import Floats, Robot
 
-if TYPE_CHECKING:  # a guard has no use for MuJoCo
+if TYPE_CHECKING:  # keeps MuJoCo out of the guard process
     from keystride.deploy.sim.robot import Sensed
 
 HEAD = (0xFE, 0xEF)
 LOW_LEVEL = 0xFF
 MOTOR_ON = 1
-POSITION_STOP, VELOCITY_STOP = np.float32(2.146e9), np.float32(16000.0)  # "not given"
+POSITION_STOP, VELOCITY_STOP = np.float32(2.146e9), np.float32(16000.0)  # Unitree's values for "not given"
 
-LOOPBACK = ("lo", "lo0", "127.0.0.1")  # network interface of this machine alone
+LOOPBACK = ("lo", "lo0", "127.0.0.1")  # names of the loopback interface
 MOTION_SWITCHER, SPORT = "motion_switcher", "sport"  # services
 CHECK_MODE, SELECT_MODE, RELEASE_MODE = 1001, 1002, 1003  # calls of the motion switcher
 STAND_DOWN = 1005  # call of the sport service
@@ -32,7 +32,7 @@ BUTTON_BYTES = slice(2, 4)  # in the remote's 40 bytes
 
 
 def new_low_cmd() -> Record:
-    """A command that asks nothing of the motors: Unitree's start values, no gains, position and speed not given."""
+    """Return Unitree's initial command: no gains, position and speed not given."""
     record = LOW_CMD.new()
     record["head"] = HEAD
     record["level_flag"] = LOW_LEVEL
@@ -63,14 +63,14 @@ def decode_command(robot: Robot, record: Record) -> MotorCommand:
 
 @dataclass(frozen=True)
 class LowReading:
-    """What a low state says, in the robot's joint order."""
+    """The content of a low state, in the robot's joint order."""
 
     tick: int  # counts up with every state
     joint_angles: Floats
     joint_velocities: Floats
     torques: Floats  # N m, estimated
-    motors_on: bool  # whether every motor obeys commands
-    lost: Floats  # (12,) packets that each motor has lost
+    motors_on: bool  # whether all motors are enabled
+    lost: Floats  # (12,) packets lost by each motor
     quaternion: Floats
     gyroscope: Floats
     accelerometer: Floats
@@ -108,7 +108,7 @@ def decode_state(robot: Robot, record: Record) -> LowReading:
 
 
 def encode_state(robot: Robot, sensed: "Sensed", tick: int) -> Record:
-    """Encode a healthy robot's state, not sealed yet."""
+    """Encode the state of a healthy robot, not sealed yet."""
     record = LOW_STATE.new()
     record["head"], record["level_flag"], record["tick"] = HEAD, LOW_LEVEL, tick % 2**32
     order = motor_order(robot)

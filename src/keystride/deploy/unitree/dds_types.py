@@ -1,4 +1,4 @@
-"""The same messages as DDS types, and the motion switcher's request and response.
+"""The low-level messages as DDS types, and the request and response of the motion services.
 
 Every uint8 is declared as `byte`: for uint8 current Cyclone DDS sends type information that crashes peers of
 version 0.10.2, which the robot runs.
@@ -22,7 +22,7 @@ _PRIMITIVES: dict[str, Any] = {
 
 
 def idl_type(struct: Struct) -> Any:
-    """The DDS type of a struct, coded field by field as Cyclone DDS does it."""
+    """Return the DDS type of a struct, serialised field by field by Cyclone DDS."""
     members = {field.name: _member(field) for field in struct.fields}
     made = idl.make_idl_struct(struct.name.rsplit(".", 1)[-1], struct.name, members)
     return _final(made)
@@ -40,7 +40,7 @@ def _final(made: Any) -> Any:
 
 
 def record_type(struct: Struct) -> type[Any]:
-    """The same DDS type whose samples are NumPy records: written and read fifty times faster than field by field."""
+    """Return the same DDS type with NumPy records as samples, which serialise 50 times faster."""
     made: Any = idl_type(struct)
 
     def start(self: Any, record: Record | None = None) -> None:

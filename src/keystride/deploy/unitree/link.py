@@ -1,6 +1,8 @@
-"""The DDS link to a Go2: a participant on one network interface, low-level commands out, low-level states in."""
+"""The DDS link to a Go2: low-level commands and states, and the request-response services of its motion software."""
 
+import json
 import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,18 +15,35 @@ from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
 from keystride.deploy.clock import Latest
-from keystride.deploy.unitree.codec import LOOPBACK
-from keystride.deploy.unitree.dds_types import LowCmd, LowState
+from keystride.deploy.unitree.codec import CHECK_MODE, LOOPBACK, RELEASE_MODE, SELECT_MODE, STAND_DOWN
+from keystride.deploy.unitree.dds_types import (
+    LowCmd,
+    LowState,
+    Request,
+    RequestHeader,
+    RequestIdentity,
+    RequestLease,
+    RequestPolicy,
+    Response,
+    ResponseHeader,
+    ResponseStatus,
+)
 from keystride.deploy.unitree.wire_format import Record, is_sealed, seal
 
 LOW_CMD_TOPIC = "rt/lowcmd"
 LOW_STATE_TOPIC = "rt/lowstate"
+ATTEMPT = 0.5  # s to wait for a service's answer before asking again
+
+Answer = tuple[int, str]  # status code (0 for success) and JSON text
 
 _ANY = ViewState.Any | InstanceState.Any | SampleState.Any
 
 
 def dds_config(interface: str) -> str:
-    """Cyclone DDS settings for one interface, given by name or address. Loopback has no multicast to discover with."""
+    """Return Cyclone DDS settings for one interface, given by name or address.
+
+    Discovery uses multicast, except on the loopback interface, which has none.
+    """
     loopback = interface in LOOPBACK
     interface = "127.0.0.1" if loopback else interface
     kind = "address" if "." in interface else "name"
@@ -45,7 +64,7 @@ def _domain(domain: int, interface: str) -> Domain:
 
 
 def join(interface: str, domain: int = 0) -> DomainParticipant:
-    """Raises cyclonedds.core.DDSException when there is no such interface."""
+    """Join a DDS domain. Raise cyclonedds.core.DDSException when there is no such interface."""
     _domain(domain, interface)
     return DomainParticipant(domain)
 
@@ -63,7 +82,7 @@ class Publication:
 
 
 class Subscription:
-    """Hands every sample to `received`, on a thread of its own. Samples that cannot be read are counted and dropped."""
+    """Calls `received` with every sample, on its own thread. Samples that cannot be decoded are counted and dropped."""
 
     def __init__(
         self,
@@ -72,7 +91,7 @@ class Subscription:
         kind: type[Any],
         received: Callable[[Any], None],
         *,
-        own: bool = True,  # whether to hear what this participant itself sends
+        own: bool = True,  # whether to receive what this participant itself sends
     ) -> None:
         self.unreadable = 0
         self._received = received
@@ -89,7 +108,7 @@ class Subscription:
         while not self._closed.is_set():
             self._waitset.wait(duration(milliseconds=100))
             for sample in self._take():
-                if isinstance(sample, self._kind):  # a notice that a writer went away is not
+                if isinstance(sample, self._kind):  # a notice that a writer has left is not a sample
                     self._received(sample)
 
     def _take(self) -> list[Any]:
@@ -105,12 +124,12 @@ class Subscription:
 
 
 class RobotLink:
-    """What the controlling side holds: the newest low state, and a way to send low commands."""
+    """The controller's end: keeps the newest low state and sends low commands."""
 
     def __init__(self, participant: DomainParticipant) -> None:
         self.states: Latest[Record] = Latest()
-        self.corrupt = 0  # states with a wrong checksum, or none
-        self.other_commands = 0  # low commands that somebody else has sent
+        self.corrupt = 0  # states with a wrong or missing checksum
+        self.other_commands = 0  # low commands that other programs have sent
         self._commands = Publication(participant, LOW_CMD_TOPIC, LowCmd)
         self._subscriptions = (
             Subscription(participant, LOW_STATE_TOPIC, LowState, self._received),
@@ -137,3 +156,101 @@ class RobotLink:
     def close(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
+
+
+class ServiceError(RuntimeError):
+    """The robot did not answer, or refused."""
+
+
+class Client:
+    """Sends one request at a time and waits for its response.
+
+    Messages can get lost, especially during discovery, so a request is repeated with the same id until it is answered.
+    All calls made here are idempotent.
+    """
+
+    def __init__(self, participant: DomainParticipant, service: str) -> None:
+        self.service = service
+        self._answers: dict[int, Answer] = {}
+        self._came = threading.Condition()
+        self._requests = Publication(participant, f"rt/api/{service}/request", Request)
+        self._responses = Subscription(participant, f"rt/api/{service}/response", Response, self._received)
+
+    def _received(self, response: Any) -> None:
+        with self._came:
+            self._answers[response.header.identity.id] = (response.header.status.code, response.data)
+            self._came.notify_all()
+
+    def call(self, api: int, parameter: str = "{}", attempts: int = 10) -> Answer:
+        identity = RequestIdentity(id=time.monotonic_ns(), api_id=api)
+        request = Request(RequestHeader(identity, RequestLease(0), RequestPolicy(0, False)), parameter, [])
+        with self._came:
+            self._answers.clear()
+            for _ in range(attempts):
+                self._requests.send(request)
+                if self._came.wait_for(lambda: identity.id in self._answers, ATTEMPT):
+                    return self._answers[identity.id]
+        raise ServiceError(f"no answer from the robot's {self.service} service (call {api})")
+
+    def close(self) -> None:
+        self._responses.close()
+
+
+class Server:
+    """Answers requests with `handle(api, parameter)`."""
+
+    def __init__(self, participant: DomainParticipant, service: str, handle: Callable[[int, str], Answer]) -> None:
+        self._handle = handle
+        self._responses = Publication(participant, f"rt/api/{service}/response", Response)
+        self._requests = Subscription(participant, f"rt/api/{service}/request", Request, self._received)
+
+    def _received(self, request: Any) -> None:
+        code, data = self._handle(request.header.identity.api_id, request.parameter)
+        if not request.header.policy.noreply:
+            header = ResponseHeader(request.header.identity, ResponseStatus(code))
+            self._responses.send(Response(header, data, []))
+
+    def close(self) -> None:
+        self._requests.close()
+
+
+def active_mode(switcher: Client, attempts: int = 10) -> str:
+    """Return the name of the motion service that holds the motors; empty when none does."""
+    code, data = switcher.call(CHECK_MODE, attempts=attempts)
+    if code != 0:
+        raise ServiceError(f"the robot's motion switcher answered with error {code}")
+    try:
+        return str(json.loads(data).get("name") or "")
+    except (ValueError, AttributeError) as error:
+        raise ServiceError(f"the robot's motion switcher gave an invalid answer: {data[:80]!r}") from error
+
+
+def release_motors(switcher: Client, sport: Client, *, settle: float = 2.5, attempts: int = 5) -> list[str]:
+    """Lay the robot down and release its motion service; return the names of the services that were released.
+
+    An active motion service sends motor commands of its own, which would alternate with ours.
+    """
+    released = []
+    for _ in range(attempts):
+        name = active_mode(switcher)
+        if not name:
+            return released
+        lay_down(sport, settle)
+        switcher.call(RELEASE_MODE)
+        released.append(name)
+    raise ServiceError(f"the robot did not release its motion service ({released[-1]})")
+
+
+def lay_down(sport: Client, settle: float) -> None:
+    """Have the robot lie down: released while standing, it would drop."""
+    code, _ = sport.call(STAND_DOWN)
+    if code != 0:
+        raise ServiceError(f"the robot refused to lie down (error {code})")
+    time.sleep(settle)
+
+
+def select_motion_service(switcher: Client, name: str) -> None:
+    """Give the motors back to one of the robot's own motion services."""
+    code, _ = switcher.call(SELECT_MODE, json.dumps({"name": name}))
+    if code != 0:
+        raise ServiceError(f"the robot refused to select the motion service {name} (error {code})")

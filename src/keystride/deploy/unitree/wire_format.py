@@ -2,7 +2,7 @@
 
 The field lists follow Unitree's published IDL (unitree_go: LowCmd_, LowState_). One table of fields serves three
 purposes: the aligned C struct over which the robot computes its checksum, the place of each byte in the CDR stream,
-and the DDS types in messages.py. A message converts to and from the wire in one array operation.
+and the DDS types in dds_types.py. A message converts to and from the wire in one array operation.
 """
 
 import sys
@@ -32,7 +32,7 @@ MOTOR_LEGS = ("FR", "FL", "RR", "RL")  # three motors each: hip, thigh, calf
 class Field:
     name: str
     kind: Union[Kind, "Struct"]
-    count: int | None = None  # None is one value, not an array
+    count: int | None = None  # None for a single value
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -48,13 +48,13 @@ class Struct:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The layout a C compiler gives the struct."""
+        """The memory layout of the C struct."""
         members = [(f.name, f.dtype) if f.count is None else (f.name, f.dtype, (f.count,)) for f in self.fields]
         return np.dtype(members, align=True)
 
     @cached_property
     def wire(self) -> tuple[Places, Places]:
-        """Which byte of the C struct (second) goes to which byte of the stream (first)."""
+        """Byte positions in the stream, and the corresponding positions in the C struct."""
         places = list(_walk(self, base=0, cursor=0))
         stream = np.concatenate([np.arange(at, at + size) for at, _, size in places])
         struct = np.concatenate([np.arange(at, at + size) for _, at, size in places])
@@ -90,7 +90,7 @@ def to_wire(struct: Struct, record: Record) -> bytes:
 
 
 def from_wire(struct: Struct, data: bytes) -> Record:
-    """Raises ValueError for a stream of another encoding or length."""
+    """Decode a stream. Raise ValueError for another encoding or length."""
     stream, target = struct.wire
     if data[:2] not in CDR_HEADERS:
         raise ValueError(f"{struct.name}: unknown encoding {data[:2].hex()}")
@@ -120,7 +120,7 @@ def crc32_mpeg2(words: bytes) -> int:
 
 
 def checksum(record: Record) -> int:
-    """Of the whole C struct but its last word, which is where the checksum goes."""
+    """Return the checksum of the C struct without its last word, which holds the checksum."""
     return crc32_mpeg2(record.tobytes()[:-4])
 
 
@@ -134,14 +134,14 @@ def is_sealed(record: Record) -> bool:
 
 @cache
 def motor_order(robot: Robot) -> Places:
-    """Which of the robot's joints each motor is: motors = joints[order]."""
+    """Return the joint of each motor: motors = joints[order]."""
     legs = [robot.leg_names.index(leg) for leg in MOTOR_LEGS]
     return np.array([3 * leg + joint for leg in legs for joint in range(3)])
 
 
 @cache
 def joint_order(robot: Robot) -> Places:
-    """Which motor each of the robot's joints is: joints = motors[order]."""
+    """Return the motor of each joint: joints = motors[order]."""
     return np.argsort(motor_order(robot))
 
 
