@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.keyframes.postures import FOOTINGS, POSTURES, Footing, Posture, mirror_posture, posture, solve, stand
+from keystride.keyframes.postures import FOOTINGS, POSTURES, Footing, Posture, posture, reflect_posture, solve, stand
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
 
@@ -73,7 +73,7 @@ def test_paw_up_raises_the_front_right_foot_and_its_mirror_image_the_front_left(
 
 def test_mirroring_twice_changes_nothing():
     for found in POSTURES.values():
-        again = mirror_posture(mirror_posture(found))
+        again = reflect_posture(reflect_posture(found))
         np.testing.assert_array_equal(again.joints, found.joints)
         assert (again.roll, again.pitch, again.height) == (found.roll, found.pitch, found.height)
 

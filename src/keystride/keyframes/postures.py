@@ -56,7 +56,7 @@ def solve(footing: Footing, robot: Robot = GO2) -> Posture:
     return Posture(joints, footing.height, float(tilt[0]), float(tilt[1]), footing.airborne)
 
 
-def mirror_posture(posture: Posture, robot: Robot = GO2) -> Posture:
+def reflect_posture(posture: Posture, robot: Robot = GO2) -> Posture:
     """The posture as seen in a mirror: left legs become right legs."""
     return Posture(robot.mirror_joints(posture.joints), posture.height, -posture.roll, posture.pitch, posture.airborne)
 
@@ -177,7 +177,7 @@ MIRRORED = {
 def named_postures(robot: Robot = GO2) -> dict[str, Posture]:
     """Return all named postures of a robot. Footings are written for the Go2 and scaled by the length of the legs."""
     found = {"stand": stand(robot), **{name: posture(footing, robot) for name, footing in FOOTINGS.items()}}
-    return found | {image: mirror_posture(found[name], robot) for name, image in MIRRORED.items()}
+    return found | {image: reflect_posture(found[name], robot) for name, image in MIRRORED.items()}
 
 
 def _leg_length(robot: Robot) -> float:

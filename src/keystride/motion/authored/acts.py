@@ -8,8 +8,9 @@ from keystride import geometry
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.keyframes.postures import Footing, Posture, posture
 from keystride.motion.authored.curves import bump
-from keystride.motion.authored.performance import Performance, Segment, standing_feet
+from keystride.motion.authored.performance import Performance, standing_feet
 from keystride.motion.clip import FPS
+from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 

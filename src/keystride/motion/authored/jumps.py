@@ -9,8 +9,9 @@ from keystride import geometry
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.keyframes.postures import Posture, posture
 from keystride.motion.authored.curves import GRAVITY, cubic, quintic
-from keystride.motion.authored.performance import HORIZONTAL, Performance, Segment, standing_feet
+from keystride.motion.authored.performance import HORIZONTAL, Performance, standing_feet
 from keystride.motion.clip import FPS
+from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, standing_height
 

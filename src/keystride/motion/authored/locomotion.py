@@ -10,7 +10,7 @@ import numpy as np
 from keystride import geometry
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.motion.authored.curves import GRAVITY, HEIGHT, local_mean, ramps, rebound, soft_limit, sway
-from keystride.motion.authored.performance import Performance, Segment, standing_feet
+from keystride.motion.authored.performance import Performance, standing_feet
 from keystride.motion.authored.steps import (
     Gait,
     Path,
@@ -23,6 +23,7 @@ from keystride.motion.authored.steps import (
     walked_path,
 )
 from keystride.motion.clip import FPS
+from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
 

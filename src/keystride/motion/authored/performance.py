@@ -7,13 +7,12 @@ import numpy as np
 
 from keystride import geometry
 from keystride.motion.clip import FPS, Clip, make_clip
+from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet, standing_height
 
 REACH_TOLERANCE = 1e-6  # m
 HORIZONTAL = np.array([1.0, 1.0, 0.0])
-
-Segment = tuple[int, int, str]  # first frame, frame after the last, tag
 
 
 @dataclass(frozen=True)
