@@ -38,3 +38,10 @@ def test_the_work_of_many_tabs_is_kept_but_not_of_all():
         tabs.exit(str(number), nothing, Work(Document()))
     assert tabs.enter("0", nothing) is None
     assert tabs.enter(str(CAPACITY + 4), nothing) is not None
+
+
+def test_a_session_that_enters_twice_is_not_ended_by_itself():
+    tabs = TabRestore()
+    tabs.enter("tab", nothing)
+    assert tabs.enter("tab", nothing) is None
+    assert tabs.open_tabs == {"tab"}

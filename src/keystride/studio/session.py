@@ -220,6 +220,8 @@ class Session:
 
     def _hello(self, greeting: dict[str, Any]) -> None:
         """The page says which tab it is in, and what its browser kept of an earlier session."""
+        if self._greeted:  # a page that lost its connection while it was loading may say it twice
+            return
         self._tab = str(greeting.get("tab", ""))[:64]
         work = self._tabs.enter(self._tab, self._leave)
         if work is None:

@@ -37,6 +37,8 @@ class TabRestore:
         with self._lock:
             previous = self._open.get(tab)
             self._open[tab] = leave
+        if previous is leave:  # it has said so before
+            return None
         if previous is not None:
             return previous()
         with self._lock:

@@ -137,9 +137,10 @@ function drawsInSoftware() {
   return !gl || /swiftshader|llvmpipe|software/i.test(info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : "");
 }
 const software = drawsInSoftware();
-let session = null;
+let session = null, greeting = 0;
 function greet() { // a new session: after loading, or when the connection was lost and came back
-  setTimeout(() => {
+  clearTimeout(greeting); // of a session that was lost before it was greeted
+  greeting = setTimeout(() => {
     greeted = true;
     channel.hello({ tab, draft: kept(STORE), latest: kept(LATEST), software, light: matchMedia("(prefers-color-scheme: light)").matches });
   }, greeted ? 0 : 100); // time for another tab to say that the name is taken
