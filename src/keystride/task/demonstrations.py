@@ -7,7 +7,8 @@ from keystride.motion.library import Indices, Library
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import StartState, State
 from keystride.robot.description import Floats, Robot
-from keystride.task.sampling import RARE_POSTURES, Bools
+from keystride.task.rewards import Bools
+from keystride.task.sampling import RARE_POSTURES
 
 TARGET_LEAD = 0.0275  # s by which joint targets run ahead of the clip: a PD servo lags behind its target
 REPLAY_STEPS = 60  # control steps of one replay

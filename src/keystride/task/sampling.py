@@ -12,8 +12,8 @@ from keystride.physics.simulator import StartState
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet, standing_height
 from keystride.task.config import EverydayRanges, KeyframeRanges, TaskConfig
+from keystride.task.rewards import Bools
 
-Bools = NDArray[np.bool_]
 Steps = NDArray[np.int64]
 CALM_SPEED = 0.15  # m/s and rad/s: from slower frames a standing robot can continue
 LEAP_HEIGHT = 1.2  # times the standing height: beyond the reach of the legs
