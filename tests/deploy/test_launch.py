@@ -99,7 +99,8 @@ def test_no_such_interface():
         check_interface("wire7")
 
 
-def test_no_robot(tmp_path, capsys):
+def test_no_robot(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(launch, "CONNECT", 0.2)
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
     words = ["--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--interface", "127.0.0.1"]
     assert deploy(*words, "--domain", "231", "--confirmed") == 2
