@@ -16,8 +16,7 @@ from keystride.commands.train import Train
 from keystride.errors import UserError
 from keystride.learner.checkpoint import checkpoints, load_tree
 from keystride.learner.config import CPU, PAPER
-from keystride.training.config import parse_training
-from keystride.training.config import TrainingConfig, read_config
+from keystride.training.config import TrainingConfig, parse_training, read_config
 
 QUICK = Path(__file__).parents[2] / "recipes" / "quick.yaml"
 TINY = """

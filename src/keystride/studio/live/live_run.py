@@ -50,7 +50,8 @@ class Ladder:
         self._passed: dict[str, str] = {}
 
     def passed(self, step: str, show: Show | None) -> bool:
-        return show is not None and self._passed.get(step) == show.fingerprint
+        # The fingerprint is of the whole script: too dear for every frame while no step was passed.
+        return show is not None and step in self._passed and self._passed[step] == show.fingerprint
 
     def is_open(self, step: str, show: Show | None) -> bool:
         """The first step always is, if there is something to play."""
