@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from keystride.benchmarks.train import efficiency
 from keystride.commands.main import main
+from keystride.training.launch import unused_port
 
 SCRIPT = Path(__file__).with_name("two_nodes.py")
 
@@ -24,9 +24,7 @@ def torchrun(node: int, port: int, *arguments: str) -> "subprocess.Popen[str]":
 
 def test_two_nodes_end_with_equal_weights(tmp_path: Path) -> None:
     """Two agents of torchrun, as on two machines, with one process each; their robots differ, their weights must not."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = unused_port()
     agents = [torchrun(node, port, str(SCRIPT), str(tmp_path)) for node in (0, 1)]
     told = [agent.communicate()[0] for agent in agents]
     assert [agent.returncode for agent in agents] == [0, 0], told

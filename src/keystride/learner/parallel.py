@@ -28,8 +28,9 @@ def start(device: str) -> None:
 
 
 def stop() -> None:
-    """Leave the process group."""
+    """Leave the process group, all processes together: one that leaves earlier aborts those that still exchange something."""
     if dist.is_initialized():
+        dist.barrier()
         dist.destroy_process_group()
 
 

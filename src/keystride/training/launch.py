@@ -6,6 +6,7 @@ Signals are a request that training looks at between iterations; workers do not 
 import ctypes
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -145,7 +147,12 @@ def _failure(folder: Path, codes: Sequence[int | None]) -> Exception:
 
 
 def unused_port() -> int:
-    """Return a TCP port that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a free TCP port below those that systems give to outgoing connections (from 32768 on).
+
+    A process that connects before the other one listens could be given that very port, and would be connected to itself.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
