@@ -1,3 +1,7 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import settings
 from pytest import TerminalReporter  # noqa: PT013
 
@@ -22,3 +26,15 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
         count = sum(words in reason for reason in skipped)
         if count:
             terminalreporter.write_line(f"{count} tests skipped for a missing system package: {command}", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests: Playwright's synchronous API has room for one in a process."""
+    from keystride.benchmarks.browser import find_browser, launched
+
+    executable = find_browser()
+    if executable is None:
+        pytest.skip("needs Chromium and Playwright")
+    with launched(executable) as browser:
+        yield browser

@@ -7,15 +7,15 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 import mujoco
 import pytest
 import viser
 
-from keystride.benchmarks.browser import find_browser, launched
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
 from keystride.web_access import MOST_CONNECTIONS, Access, PrivateServer, start_server
@@ -235,16 +235,10 @@ document.documentElement.append(frame);
 </script>"""
 
 
-def test_a_page_of_another_origin_reaches_nothing(door: Door):
+def test_a_page_of_another_origin_reaches_nothing(door: Door, browser: Any):
     """The browser has the cookie, as after a morning's work; the other page is on this machine too, so cookies are sent."""
-    executable = find_browser()
-    if executable is None:
-        pytest.skip("needs Chromium and Playwright")
-    with (
-        other_origin(EVIL.replace("PORT", str(door.port)).replace("PROTOCOL", PROTOCOL)) as evil,
-        launched(executable) as browser,
-    ):
-        context = browser.new_context()
+    content = EVIL.replace("PORT", str(door.port)).replace("PROTOCOL", PROTOCOL)
+    with other_origin(content) as evil, closing(browser.new_context()) as context:
         own = context.new_page()
         own.goto(door.url)
         assert [cookie["name"] for cookie in context.cookies()] == [f"keystride-{door.port}"]

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from keystride.benchmarks.browser import find_browser, launched
 from keystride.studio.playback.controllers import STAND_STILL
 
 WINDOW = {"width": 900, "height": 600}
@@ -199,15 +198,6 @@ class Page:
             seconds,
         )
         self.tab.mouse.click(x, top + 8)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    executable = find_browser()
-    if executable is None:
-        pytest.skip("needs Chromium and Playwright")
-    with launched(executable) as browser:
-        yield browser
 
 
 @pytest.fixture(scope="session")
