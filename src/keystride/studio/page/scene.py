@@ -19,7 +19,7 @@ ROOT = "/stage"  # everything hangs on it: to follow the robot, the stage moves 
 TRACE_EVERY = 5  # control steps
 OVER_GROUND = 0.004  # m
 ARRIVED = 0.005  # m
-WAYPOINT = 0.08  # m, length of the stroke that stands for a waypoint
+WAYPOINT = 0.12  # m, length of the stroke that stands for a waypoint
 FRAME_DISTANCE = 1.8  # m
 VIEWS = {
     "side": np.array([0.0, -3.0, 0.15]),
@@ -68,8 +68,8 @@ class Scene:
         self._expected.points = _chain(ground)[::2]
 
     def show_waypoints(self, places: Floats) -> None:
-        """Draw waypoints (n, 3) x, y, yaw as short faint strokes in the direction of their heading."""
-        half = 0.5 * WAYPOINT * np.stack([np.cos(places[:, 2]), np.sin(places[:, 2])], axis=1)
+        """Draw waypoints (n, 3) x, y, yaw as short faint strokes across their heading: along it, the path would hide them."""
+        half = 0.5 * WAYPOINT * np.stack([-np.sin(places[:, 2]), np.cos(places[:, 2])], axis=1)
         strokes = [
             _chain(np.stack([place - part, place + part])) for place, part in zip(places[:, :2], half, strict=True)
         ]
