@@ -56,6 +56,7 @@ class DeploySim:
 
     def run(self) -> int:
         from keystride.deploy.sim.server import SimulatedConfig, serve
+        from keystride.robot.go2 import GO2
 
         config = SimulatedConfig(
             posture=self.posture,
@@ -68,7 +69,7 @@ class DeploySim:
             seed=self.seed,
             record=self.record,
         )
-        return serve(self.interface, self.domain, config, viewer=self.viewer, control=self.control)
+        return serve(GO2, self.interface, self.domain, config, viewer=self.viewer, control=self.control)
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,9 @@ class DeploySelftest:
 
     def run(self) -> int:
         from keystride.deploy.selftest.runner import run_cases
+        from keystride.robot.go2 import GO2
 
-        return run_cases(self.policy, self.only, self.jobs, self.json, markdown=self.markdown)
+        return run_cases(GO2, self.policy, self.only, self.jobs, self.json, markdown=self.markdown)
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,9 @@ class DeployReplay:
 
     def run(self) -> int:
         from keystride.deploy.log.replay import replay
+        from keystride.robot.go2 import GO2
 
         try:
-            return replay(self.log, self.picture or self.log / "picture.png", self.viewer)
+            return replay(self.log, GO2, self.picture or self.log / "picture.png", self.viewer)
         except ValueError as error:
             raise UserError(str(error)) from error

@@ -118,16 +118,14 @@ class Guard:
 
 def stand_guard(interface: str, domain: int, silence: float = SILENCE) -> int:
     """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked."""
-    from keystride.deploy.safety import brake
-    from keystride.deploy.unitree.codec import encode_command
+    from keystride.deploy.unitree.codec import brake_record
     from keystride.deploy.unitree.dds_types import LowCmd
     from keystride.deploy.unitree.link import LOW_CMD_TOPIC, Publication, join
     from keystride.deploy.unitree.wire_format import seal
-    from keystride.robot.go2 import GO2
 
     with real_time():
         commands = Publication(join(interface, domain), LOW_CMD_TOPIC, LowCmd)
-        record = encode_command(GO2, brake())
+        record = brake_record()
         seal(record)
         sample = LowCmd(record)
         until = time.monotonic() + MATCHING

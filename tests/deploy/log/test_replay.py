@@ -44,7 +44,7 @@ def test_another_motion_is_told_apart(folder):
 def test_the_summary_has_events_lateness_and_the_comparison(folder):
     flight = read_log(folder)
     flight.rows["late"][700] = 0.012
-    text = "\n".join(summary(flight, simulate(flight, GO2)))
+    text = "\n".join(summary(flight, simulate(flight, GO2), GO2))
     for part in ("ready -> running", "at worst 12.00 ms", "of its peak torque", "joint angles differ by"):
         assert part in text
 

@@ -5,6 +5,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from keystride.deploy.selftest.runner import (
 )
 from keystride.keyframes.files import load_script
 from keystride.policy.bundle import known
+from keystride.robot.go2 import GO2
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 POLICY = known()[0] if known() else "STUB-TROT"  # the stub stands in until a policy ships
@@ -33,10 +35,10 @@ CASES = (*PROCESS, *BEFORE, *NETWORK[:3])
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Result]:
-    calm_miss("STUB-TROT")  # before the clock matters
+    calm_miss(GO2, "STUB-TROT")  # before the clock matters
     with ThreadPoolExecutor(2) as pool:
         domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(CASES))]
-        found = pool.map(run_case, CASES, ["STUB-TROT"] * len(CASES), domains)
+        found = pool.map(partial(run_case, robot=GO2, policy="STUB-TROT"), CASES, domains)
         return {result.name: result for result in found}
 
 
@@ -57,7 +59,7 @@ def test_a_fault_has_its_expected_outcome(results, name):
 def test_over_the_network_as_in_one_process(tmp_path):
     """The walk script, from the ground to the ground, judged by the simulators' truth."""
     script = load_script(EXAMPLES / "walk.yaml")
-    expected = arrival_distances(POLICY, script)
+    expected = arrival_distances(GO2, POLICY, script)
     run, truth = run_script(EXAMPLES / "walk.yaml", POLICY, tmp_path, domain=20 + (os.getpid() * 31 + 99) % 200)
     if run.exit_code != PLAYED:
         skip_if_kept_waiting(run.late)

@@ -25,6 +25,10 @@ def test_commands_come_back_as_they_went():
     assert (again.damping == 1.5).all()
 
 
+def test_the_guard_brakes_as_the_deployment_does():
+    assert codec.brake_record().tobytes() == codec.encode_command(GO2, brake()).tobytes()
+
+
 def test_the_first_motor_is_the_front_right_hip():
     target = np.zeros(12)
     target[GO2.joint_names.index("FR_hip_joint")] = 0.25

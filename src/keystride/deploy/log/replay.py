@@ -14,22 +14,21 @@ from keystride.deploy.sim.robot import STEP, SimulatedGo2
 from keystride.deploy.states import State
 from keystride.evaluation.rendering.plot_style import MISSED, OTHER, PATH, SOFT, save_figure, styled_figure
 from keystride.robot.description import Floats, Robot
-from keystride.robot.go2 import GO2
 
 STATES = list(State)
 COMPARED = 1.0  # s for which the simulator can be expected to follow the log without feedback
 STATE_COLOURS = ("#dfe5ea", "#cfe3f7", "#dff0df", "#fff3d6", "#f3e2f7", "#f9dedb")  # in the order of `State`
 
 
-def replay(folder: Path, picture: Path, viewer: str) -> int:
+def replay(folder: Path, robot: Robot, picture: Path, viewer: str) -> int:
     flight = read_log(folder)
-    simulated = simulate(flight, GO2)
-    for line in summary(flight, simulated):
+    simulated = simulate(flight, robot)
+    for line in summary(flight, simulated, robot):
         print(line)
-    save_figure(draw(flight, simulated, GO2), picture)
+    save_figure(draw(flight, simulated, robot), picture)
     print(f"picture: {picture}", flush=True)
     if viewer != "none":
-        show(flight, viewer)
+        show(flight, robot, viewer)
     return 0
 
 
@@ -63,7 +62,7 @@ def simulate(flight: Flight, robot: Robot) -> Simulated | None:
     return Simulated(rows["time"] - flight.rows["time"][0], np.array(angles), np.array(places))
 
 
-def summary(flight: Flight, simulated: Simulated | None) -> list[str]:
+def summary(flight: Flight, simulated: Simulated | None, robot: Robot) -> list[str]:
     rows, late = flight.rows, 1000 * flight.rows["late"]
     gaps = 1000 * np.diff(rows["time"])
     worst = float(gaps.max()) if len(gaps) else 0.0
@@ -72,8 +71,8 @@ def summary(flight: Flight, simulated: Simulated | None) -> list[str]:
         *(f"{at - rows['time'][0]:8.3f} s  {text}" for at, text in flight.events),
         f"lateness: median {np.median(late):.2f} ms, 99% below {np.percentile(late, 99):.2f} ms, at worst {late.max():.2f} ms",
         f"longest gap between commands: {worst:.2f} ms",
-        f"fastest joint: {_share(rows['joint_velocities'], GO2.speed_limit):.2f} of its rated speed",
-        f"strongest motor: {_share(rows['torques'], GO2.torque_limit):.2f} of its peak torque",
+        f"fastest joint: {_share(rows['joint_velocities'], robot.speed_limit):.2f} of its rated speed",
+        f"strongest motor: {_share(rows['torques'], robot.torque_limit):.2f} of its peak torque",
         f"poses: {int(rows['pose_count'][-1])} received, {int(rows['pose_rejected'][-1])} rejected",
     ]
     if simulated is not None:
@@ -159,13 +158,13 @@ def _draw_path(axes: Any, flight: Flight, simulated: Simulated | None) -> None:
     axes.set(title="path, top view", xlabel="x, m", ylabel="y, m")
 
 
-def show(flight: Flight, viewer: str) -> None:
+def show(flight: Flight, robot: Robot, viewer: str) -> None:
     """Show the logged motion once, in real time."""
     from contextlib import ExitStack
 
     from keystride.deploy.sim.server import FRAME, open_view
 
-    world = SimulatedGo2(GO2, posture="standing")
+    world = SimulatedGo2(robot, posture="standing")
     rows = flight.rows[np.isfinite(flight.rows["base_position"]).all(axis=1)]
     with ExitStack() as stack:
         update = open_view(world.model, world.data, viewer, stack)

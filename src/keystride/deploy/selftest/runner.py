@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,7 @@ from keystride.files import write_atomically
 from keystride.keyframes.files import save_script
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Keyframe, Script
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 
 WALK = Script(
     keyframes=(
@@ -102,17 +101,17 @@ class Truth:
         return np.linalg.norm((goals.position[0] - self.position[rows])[:, :2], axis=-1)
 
 
-def run_case(case: Case, policy: str, domain: int) -> Result:
+def run_case(case: Case, domain: int, *, robot: Robot, policy: str) -> Result:
     """Run a row. A failed run is repeated if the machine kept a process waiting, because then it shows nothing else."""
     for attempt in range(1, ATTEMPTS + 1):
-        result = _attempt(case, policy, domain, attempt)
+        result = _attempt(case, robot, policy, domain, attempt)
         if result.passed or result.late < KEPT_WAITING:
             break
         print(f"attempt {attempt} of {result.name!r}: {'; '.join(result.wrong)}", file=sys.stderr, flush=True)
     return result
 
 
-def _attempt(case: Case, policy: str, domain: int, attempt: int) -> Result:
+def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -> Result:
     script = IMPOSSIBLE if case.impossible else WALK
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.yaml"
@@ -121,7 +120,7 @@ def _attempt(case: Case, policy: str, domain: int, attempt: int) -> Result:
         truth = Truth.read(Path(folder) / "record.npz")
     wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
     if case.exit_code == PLAYED and run.started is not None:
-        wrong += _wrong_place(truth.misses(WALK, run.started).max(), calm_miss(policy) + MARGIN)
+        wrong += _wrong_place(truth.misses(WALK, run.started).max(), calm_miss(robot, policy) + MARGIN)
     if wrong and run.late >= KEPT_WAITING:
         wrong.append(f"a process was {1000 * run.late:.0f} ms late")
     return Result(case.name, case.expected, _happened(case, run, truth), tuple(wrong), run.late, attempt)
@@ -169,14 +168,14 @@ def _wrong_place(missed: float, allowed: float) -> Iterator[str]:
 
 
 @cache
-def calm_miss(policy: str) -> float:
+def calm_miss(robot: Robot, policy: str) -> float:
     """Return the largest keyframe error of a policy in one process, m."""
-    return float(max(arrival_distances(policy, WALK)))
+    return float(max(arrival_distances(robot, policy, WALK)))
 
 
-def arrival_distances(policy: str, script: Script) -> list[float]:
+def arrival_distances(robot: Robot, policy: str, script: Script) -> list[float]:
     """Return the horizontal error at each keyframe, m, in one process and without a fault."""
-    rehearsal = rehearse(GO2, open_player(policy, GO2, LOOPBACK[0]), script)
+    rehearsal = rehearse(robot, open_player(policy, robot, LOOPBACK[0]), script)
     rehearsal.play(script.keyframes[-1].time + 20.0)
     return [float(np.linalg.norm(arrival.error[:2])) for arrival in rehearsal.deployment.arrivals]
 
@@ -190,14 +189,14 @@ def _happened(case: Case, run: Run, truth: Truth) -> str:
     return f"{run.reason}; {words}" if case.reason else words
 
 
-def run_cases(policy: str, only: str, jobs: int, report: Path | None, *, markdown: bool) -> int:
+def run_cases(robot: Robot, policy: str, only: str, jobs: int, report: Path | None, *, markdown: bool) -> int:
     """Run the rows and print the table; return 1 if any outcome was not as expected."""
     cases = [case for case in CASES if only in case.name]
-    calm_miss(policy)  # computed before any run, which it would disturb
+    calm_miss(robot, policy)  # computed before any run, which it would disturb
     domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(cases))]
     with ThreadPoolExecutor(jobs) as pool:
         results = []
-        for result in pool.map(run_case, cases, [policy] * len(cases), domains):
+        for result in pool.map(partial(run_case, robot=robot, policy=policy), cases, domains):
             results.append(result)
             if not markdown:
                 print(f"{'ok' if result.passed else 'WRONG':5s}  {result.name}", flush=True)

@@ -52,7 +52,6 @@ from keystride.deploy.unitree.link import (
 from keystride.deploy.unitree.wire_format import Record, is_sealed, seal
 from keystride.files import open_atomically
 from keystride.robot.description import Robot
-from keystride.robot.go2 import GO2
 
 PERIOD = 0.002  # s: states at 500 Hz
 POSE_EVERY = 4  # periods: 125 Hz
@@ -240,22 +239,22 @@ class SimulatedRobot:
             np.savez(file, **columns)
 
 
-def serve(interface: str, domain: int, config: SimulatedConfig, *, viewer: str, control: bool) -> int:
+def serve(robot: Robot, interface: str, domain: int, config: SimulatedConfig, *, viewer: str, control: bool) -> int:
     """Run the simulated robot until a signal, or the end of standard input, closes it."""
-    world = simulated_world(GO2, config)
+    world = simulated_world(robot, config)
     with real_time(), ExitStack() as stack:
-        robot = SimulatedRobot(world, join(interface, domain), config)
+        simulated = SimulatedRobot(world, join(interface, domain), config)
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: setattr(robot, "closed", True))
+            signal.signal(number, lambda *_: setattr(simulated, "closed", True))
         if control:
-            threading.Thread(target=read_disturbances, args=(robot,), daemon=True).start()
+            threading.Thread(target=read_disturbances, args=(simulated,), daemon=True).start()
         print(f"simulated Go2; poses to udp://127.0.0.1:{config.pose_port}; press Ctrl-C to stop", flush=True)
         if viewer != "none":
-            _view(robot, viewer, stack)
+            _view(simulated, viewer, stack)
         gc.freeze()
-        robot.run()
-    late = robot.lateness
-    print(f"{robot.world.time:.1f} s simulated; the latest step was {1000 * late.worst:.1f} ms late", flush=True)
+        simulated.run()
+    late = simulated.lateness
+    print(f"{world.time:.1f} s simulated; the latest step was {1000 * late.worst:.1f} ms late", flush=True)
     return 0
 
 

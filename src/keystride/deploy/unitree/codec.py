@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keystride.deploy.safety import MotorCommand
-from keystride.deploy.unitree.wire_format import LOW_CMD, LOW_STATE, Record, joint_order, motor_order
+from keystride.deploy.safety import BRAKE, MotorCommand
+from keystride.deploy.unitree.wire_format import LOW_CMD, LOW_STATE, MOTOR_LEGS, Record, joint_order, motor_order
 from keystride.robot.description import Floats, Robot
 
 if TYPE_CHECKING:  # keeps MuJoCo out of the guard process
@@ -18,6 +18,8 @@ HEAD = (0xFE, 0xEF)
 LOW_LEVEL = 0xFF
 MOTOR_ON = 1
 POSITION_STOP, VELOCITY_STOP = np.float32(2.146e9), np.float32(16000.0)  # Unitree's values for "not given"
+
+LEG_MOTORS = 3 * len(MOTOR_LEGS)
 
 LOOPBACK = ("lo", "lo0", "127.0.0.1")  # names of the loopback interface
 MOTION_SWITCHER, SPORT = "motion_switcher", "sport"  # services
@@ -52,6 +54,14 @@ def encode_command(robot: Robot, command: MotorCommand) -> Record:
     motors["kd"] = command.damping[order]
     motors["q"] = np.where(command.stiffness > 0.0, command.target, POSITION_STOP)[order]
     motors["dq"] = np.where(command.damping > 0.0, 0.0, VELOCITY_STOP)[order]
+    return record
+
+
+def brake_record() -> Record:
+    """Return the command that brakes all leg motors of any robot, not sealed yet."""
+    record = new_low_cmd()
+    motors = record["motor_cmd"][:LEG_MOTORS]
+    motors["kd"], motors["dq"] = BRAKE, 0.0
     return record
 
 
