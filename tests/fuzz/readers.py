@@ -144,7 +144,7 @@ def read_robot(path: Path) -> None:
 
 def read_flight(path: Path) -> None:
     flight = read_log(path.parent)
-    summary(flight, simulate(flight, GO2))
+    summary(flight, simulate(flight, GO2), GO2)
     for begin in np.unique(flight.rows["state"]):
         assert STATE_COLOURS[begin]
 
