@@ -67,22 +67,22 @@ def check_script(folder: Path) -> None:
 
 def prepare_studio(folder: Path) -> None:
     save_script(script(), folder / "script.yaml")
-    DraftsFolder(folder).write("tab", dump(Document(from_script(script()), "script.yaml")))
+    DraftsFolder(folder, GO2).write("tab", dump(Document(from_script(script(), GO2), "script.yaml")))
 
 
 def save_in_studio(folder: Path) -> None:
     scripts = ScriptFolder(folder)
     loaded = scripts.load("script.yaml")
-    before = from_script(loaded.script)
+    before = from_script(loaded.script, GO2)
     keyframes = tuple(one.model_copy(update={"label": "new"}) for one in loaded.script.keyframes)
-    after = from_script(loaded.script.model_copy(update={"keyframes": keyframes}))
-    DraftsFolder(folder).write("tab", dump(Document(after, "script.yaml")))
+    after = from_script(loaded.script.model_copy(update={"keyframes": keyframes}), GO2)
+    DraftsFolder(folder, GO2).write("tab", dump(Document(after, "script.yaml")))
     scripts.save("script.yaml", after, SavedFile(before, loaded.digest))
 
 
 def check_studio(folder: Path) -> None:
-    (stored,) = DraftsFolder(folder).entries()
-    for found in (DraftsFolder(folder).read(stored.tab), load_script(folder / "script.yaml")):
+    (stored,) = DraftsFolder(folder, GO2).entries()
+    for found in (DraftsFolder(folder, GO2).read(stored.tab), load_script(folder / "script.yaml")):
         assert found is not None
         kept = found.draft.script() if isinstance(found, Document) else found
         assert kept is not None

@@ -77,7 +77,7 @@ def read_upload(path: Path) -> None:
     from keystride.keyframes.problems import ScriptError
 
     try:
-        from_script(parse_script(path.read_bytes()))
+        from_script(parse_script(path.read_bytes()), GO2)
     except ScriptError as error:
         raise ScriptError(error.problems, source=path.name) from None
 
@@ -150,12 +150,12 @@ def read_flight(path: Path) -> None:
 
 
 def read_draft(path: Path) -> None:
-    folder = DraftsFolder(path.parent.parent)
+    folder = DraftsFolder(path.parent.parent, GO2)
     folder.entries()
     document = folder.read("tab")
     if document is None:  # the studio starts without it
         raise FileError(f"{path.name}: no draft")
-    from_script(document.draft.script() or script())
+    from_script(document.draft.script() or script(), GO2)
 
 
 @cache

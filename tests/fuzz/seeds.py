@@ -229,8 +229,8 @@ def flight(place: Path) -> None:
 
 
 def draft(place: Path) -> None:
-    document = Document(from_script(script()), "walk.yaml", "0" * 64)
-    DraftsFolder(place).write("tab", dump(document, {"policy": "go2-pose"}))
+    document = Document(from_script(script(), GO2), "walk.yaml", "0" * 64)
+    DraftsFolder(place, GO2).write("tab", dump(document, {"policy": "go2-pose"}))
 
 
 def run(place: Path) -> None:

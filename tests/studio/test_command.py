@@ -1,10 +1,13 @@
 """What the command says when it cannot start."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from keystride.commands.main import main
+from keystride.studio.playback.controllers import STAND_STILL
 
 
 def test_a_script_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]):
@@ -28,3 +31,30 @@ def test_the_benchmark_needs_a_browser(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setenv("PATH", "")
     assert main(["benchmark", "studio", "--policy", "stand still (no policy)"]) == 2
     assert "Chromium" in capsys.readouterr().err
+
+
+def test_the_benchmark_goes_on_where_it_was_interrupted(
+    browser: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    figures = {
+        "policy": STAND_STILL,
+        "robot": "go2",
+        "seconds": 0.0,
+        "key": {"median_ms": 12.0, "p95_ms": 34.0},
+        "forecast 1": {"first": 1.0, "whole": 2.0, "first_after_edit": 3.0, "whole_after_edit": 4.0},
+    }
+    output = tmp_path / "figures.json"
+    output.write_text(json.dumps(figures))
+    command = ["benchmark", "studio", "--policy", STAND_STILL, "--keyframes", "1", "--output", str(output)]
+    assert main([*command, "--seconds", "0"]) == 0
+    measured = json.loads(output.read_text())
+    assert set(measured) == {*figures, "simulation 1"}
+    assert measured["key"] == figures["key"]
+    assert "key to picture: 12 ms, 95th percentile 34 ms" in capsys.readouterr().out
+    assert main([*command, "--seconds", "5"]) == 2
+    assert "other settings" in capsys.readouterr().err
+
+
+def test_an_unknown_robot_is_one_line(capsys: pytest.CaptureFixture[str]):
+    assert main(["studio", "--robot", "rex", "--headless"]) == 2
+    assert "error: no robot is called rex" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import pytest
 
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
 from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import Document
@@ -24,7 +25,7 @@ SCRIPT = Script(
 
 @pytest.fixture
 def editor() -> Editor:
-    editor = Editor(Document(from_script(SCRIPT), "three.yaml"))
+    editor = Editor(Document(from_script(SCRIPT, GO2), "three.yaml"))
     settle(editor)
     return editor
 
@@ -119,7 +120,7 @@ def test_after_deleting_the_next_one_is_selected(editor: Editor):
 
 
 def test_a_desk_without_keyframes_plays_too():
-    editor = Editor()
+    editor = Editor(Document(Draft(GO2)))
     settle(editor)
     assert play(editor)
     assert editor.recording is None
@@ -186,7 +187,7 @@ def test_a_shove_moves_the_robot(editor: Editor):
 
 def test_another_script_starts_from_its_start(editor: Editor):
     editor.seek(0.5)
-    editor.open(Draft(), "new.yaml", now=10.0)
+    editor.open(Draft(GO2), "new.yaml", now=10.0)
     settle(editor)
     assert (editor.head, editor.name, editor.draft.keys) == (0.0, "new.yaml", ())
     editor.undo(20.0)

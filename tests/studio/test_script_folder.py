@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import SavedFile
 from keystride.studio.script_folder import BadName, Conflict, ScriptFolder
 
 SCRIPT = Script(keyframes=(Keyframe(time=1.0, yaw=30.0),))
-DRAFT = from_script(SCRIPT)
+DRAFT = from_script(SCRIPT, GO2)
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "b.json", "c.yml", "with space.yaml", "ü.yaml"])
@@ -57,7 +58,7 @@ def test_what_was_not_read_is_not_overwritten(tmp_path: Path, name: str):
     folder.save(name, changed, SavedFile(DRAFT, digest))
     with pytest.raises(Conflict, match="changed on disk"):
         folder.save(name, DRAFT, SavedFile(DRAFT, digest))
-    assert from_script(folder.load(name).script) == changed
+    assert from_script(folder.load(name).script, GO2) == changed
     folder.save(name, DRAFT, SavedFile(DRAFT, digest), replace=True)
     assert folder.load(name).script == SCRIPT
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from keystride.benchmarks.browser import find_browser, launched
+from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 from keystride.studio.server import Studio, opening
 
 SIZE = {"width": 1440, "height": 900}
@@ -19,7 +20,7 @@ def take(script: Path, policy: str, folder: Path) -> None:
     browser = find_browser()
     if browser is None:
         raise RuntimeError("pictures need Chromium and Playwright")
-    studio = Studio(opening(script, policy), "127.0.0.1", 0)
+    studio = Studio(opening(script, load_robot(DEFAULT_ROBOT), policy), "127.0.0.1", 0)
     try:
         with launched(browser) as driver:
             page = driver.new_page(viewport=SIZE, color_scheme="dark")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from keystride.errors import UserError
 
 if TYPE_CHECKING:
     from keystride.keyframes.script import Script
+    from keystride.robot.description import Robot
     from keystride.studio.editor import Editor
+    from keystride.studio.server import Studio
     from keystride.studio.session import Session
 
 WARM_UP = 5.0  # s of play before pace, memory and CPU are first read
@@ -52,29 +57,53 @@ class BenchmarkStudio:
 
     policy: str = "go2-pose"
     """Name of a shipped policy, an ONNX file, a bundle folder or a run."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     keyframes: tuple[int, ...] = (10, 60)
     """Lengths of the scripts that are forecast and simulated again."""
     seconds: float = 600.0
     """Duration of the long play, with an edit every second; 0 leaves it out."""
+    output: Path | None = None
+    """JSON file to write each figure to as soon as it is measured. Figures that it holds already are not measured again."""
     json: bool = False
     """Print JSON instead of sentences."""
 
     def run(self) -> int:
-        from keystride.policy.metadata import PolicyError
+        import json
 
-        found: dict[str, Any] = {"policy": self.policy}
+        from keystride.files import write_atomically
+        from keystride.policy.metadata import PolicyError
+        from keystride.robot.catalogue import load_robot
+
+        robot, found = load_robot(self.robot), self._earlier()
         try:
-            for name, figures in measure(self.policy, self.keyframes, self.seconds):
-                found[name] = figures
+            for name, measurement in measurements(robot, self.policy, self.keyframes, self.seconds).items():
+                if name not in found:
+                    found[name] = measurement()
+                    if self.output is not None:
+                        write_atomically(self.output, json.dumps(found, indent=2))
                 if not self.json:
-                    print(SENTENCES[name.split(" ")[0]].format(name.split(" ")[-1], **figures), flush=True)
+                    print(SENTENCES[name.split(" ")[0]].format(name.split(" ")[-1], **found[name]), flush=True)
         except (PolicyError, RuntimeError) as error:
             raise UserError(str(error)) from error
         if self.json:
-            import json
-
             print(json.dumps(found, indent=2))
         return 0
+
+    def _earlier(self) -> dict[str, Any]:
+        """What the output file holds, if it was measured with these settings."""
+        import json
+
+        settings = {"policy": self.policy, "robot": self.robot, "seconds": self.seconds}
+        if self.output is None or not self.output.exists():
+            return settings
+        try:
+            found = json.loads(self.output.read_text(encoding="utf-8"))
+            if {name: found.get(name) for name in settings} == settings:
+                return found
+        except (AttributeError, ValueError, OSError) as error:
+            raise UserError(f"{self.output} does not hold figures of this benchmark: {error}") from error
+        raise UserError(f"{self.output} holds figures of other settings; name another file")
 
 
 @dataclass(frozen=True)
@@ -109,8 +138,10 @@ class LongPlay:
     cpu: float  # of the server, in cores
 
 
-def measure(policy: str, keyframes: tuple[int, ...], seconds: float) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield figures as they are measured. RuntimeError where there is no browser."""
+def measurements(
+    robot: Robot, policy: str, keyframes: tuple[int, ...], seconds: float
+) -> dict[str, Callable[[], dict[str, float]]]:
+    """Return what is to be measured, by name. RuntimeError where there is no browser."""
     from keystride.benchmarks.browser import find_browser
 
     browser = find_browser()
@@ -118,11 +149,15 @@ def measure(policy: str, keyframes: tuple[int, ...], seconds: float) -> Iterator
         raise RuntimeError(
             "this benchmark needs Chromium and Playwright: pip install playwright, and chromium in the PATH"
         )
-    yield from in_browser(browser, policy, walk(min(keyframes)), seconds)
+    short = walk(min(keyframes))
+    found: dict[str, Callable[[], dict[str, float]]] = {"key": lambda: time_keys(browser, robot, policy, short)}
+    if seconds > 0:
+        found["play"] = lambda: asdict(play_long(browser, robot, policy, short, seconds))
     for count in keyframes:
-        yield f"simulation {count}", asdict(time_simulation(policy, walk(count)))
+        found[f"simulation {count}"] = lambda count=count: asdict(time_simulation(robot, policy, walk(count)))
     for count in keyframes:
-        yield f"forecast {count}", asdict(time_forecasts(policy, walk(count)))
+        found[f"forecast {count}"] = lambda count=count: asdict(time_forecasts(robot, policy, walk(count)))
+    return found
 
 
 def walk(keyframes: int) -> Script:
@@ -148,7 +183,7 @@ def edited(script: Script) -> Script:
     return script.model_copy(update={"keyframes": (*others, last.model_copy(update={"position": (x, y + 0.05)}))})
 
 
-def time_forecasts(policy: str, script: Script) -> ForecastTimes:
+def time_forecasts(robot: Robot, policy: str, script: Script) -> ForecastTimes:
     """In the forecast's own process, which has loaded the policy already."""
     import queue
 
@@ -160,10 +195,13 @@ def time_forecasts(policy: str, script: Script) -> ForecastTimes:
     forecaster = Forecaster(lambda question, chances: answers.put((question, chances)))
 
     def ask(asked: Script) -> tuple[float, float]:
-        question, began, first = Question(asked, policy, FRICTION), time.perf_counter(), 0.0
+        question, began, first = Question(robot, asked, policy, FRICTION), time.perf_counter(), 0.0
         forecaster.ask(question)
         while True:
-            answered, chances = answers.get(timeout=PATIENCE)
+            try:
+                answered, chances = answers.get(timeout=PATIENCE)
+            except queue.Empty:
+                raise RuntimeError(f"the forecast did not answer within {PATIENCE:.0f} s") from None
             if answered is question:
                 first = first or time.perf_counter() - began
                 if chances.rollouts == ROUND * ROUNDS:
@@ -176,14 +214,14 @@ def time_forecasts(policy: str, script: Script) -> ForecastTimes:
         forecaster.close()
 
 
-def time_simulation(policy: str, script: Script) -> SimulationTimes:
+def time_simulation(robot: Robot, policy: str, script: Script) -> SimulationTimes:
     from keystride.studio.document.draft import from_script
     from keystride.studio.document.history import Document
     from keystride.studio.editor import Editor
     from keystride.studio.playback import controllers
 
-    editor = Editor(Document(from_script(script)))
-    editor.set_controller(controllers.load(policy), policy)
+    editor = Editor(Document(from_script(script, robot)))
+    editor.set_controller(controllers.load(policy, robot), policy)
 
     def catch_up() -> tuple[float, float]:
         began, cpu = time.perf_counter(), time.process_time()
@@ -195,39 +233,46 @@ def time_simulation(policy: str, script: Script) -> SimulationTimes:
         return round(time.perf_counter() - began, 3), round(time.process_time() - cpu, 3)
 
     whole = catch_up()
-    changed = from_script(edited(script))
+    changed = from_script(edited(script), robot)
     editor.edit(lambda _: changed, time.perf_counter())
     return SimulationTimes(*whole, *catch_up())
 
 
-def in_browser(browser: str, policy: str, script: Script, seconds: float) -> Iterator[tuple[str, dict[str, float]]]:
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
-
-    import numpy as np
-
+@contextmanager
+def studio_page(browser: str, robot: Robot, policy: str, script: Script) -> Iterator[tuple[Studio, Any]]:
+    """A studio with one browser: the server, in this process, and Playwright's page."""
     from keystride.benchmarks.browser import launched
     from keystride.studio.document.draft import from_script
     from keystride.studio.document.history import UNTITLED, Document
     from keystride.studio.server import Opening, Studio
 
-    folder = TemporaryDirectory()
-    opening = Opening(UNTITLED, Path(folder.name), policy, document=Document(from_script(script)))
-    studio = Studio(opening, "127.0.0.1", 0)
-    try:
-        with folder, launched(browser) as driver:
-            page = driver.new_page(viewport=PAGE, device_scale_factor=COARSE)
-            page.set_default_timeout(1000 * PATIENCE)
-            page.add_init_script(NOTE_KEYS)
-            page.goto(studio.url)
-            page.wait_for_function("document.querySelectorAll('.ks-mark').length > 1")
-            delays = [key_to_picture(page, "ArrowUp" if press % 2 else "ArrowDown") for press in range(KEY_PRESSES)]
-            middle, slow = np.percentile(delays, [50, 95]).round(1).tolist()
-            yield "key", {"median_ms": middle, "p95_ms": slow}
-            if seconds > 0:
-                yield "play", asdict(long_play(studio.sessions[0], seconds, page.wait_for_timeout))
-    finally:
-        studio.stop()
+    with TemporaryDirectory() as folder:
+        document = Document(from_script(script, robot))
+        studio = Studio(Opening(UNTITLED, Path(folder), robot, policy, document=document), "127.0.0.1", 0)
+        try:
+            with launched(browser) as driver:
+                page = driver.new_page(viewport=PAGE, device_scale_factor=COARSE)
+                page.set_default_timeout(1000 * PATIENCE)
+                page.add_init_script(NOTE_KEYS)
+                page.goto(studio.url)
+                page.wait_for_function("document.querySelectorAll('.ks-mark').length > 0")
+                yield studio, page
+        finally:
+            studio.stop()
+
+
+def time_keys(browser: str, robot: Robot, policy: str, script: Script) -> dict[str, float]:
+    import numpy as np
+
+    with studio_page(browser, robot, policy, script) as (_, page):
+        delays = [key_to_picture(page, "ArrowUp" if press % 2 else "ArrowDown") for press in range(KEY_PRESSES)]
+    middle, slow = np.percentile(delays, [50, 95]).round(1).tolist()
+    return {"median_ms": middle, "p95_ms": slow}
+
+
+def play_long(browser: str, robot: Robot, policy: str, script: Script, seconds: float) -> LongPlay:
+    with studio_page(browser, robot, policy, script) as (studio, page):
+        return long_play(studio.sessions[0], seconds, page.wait_for_timeout)
 
 
 def key_to_picture(page: Any, key: str) -> float:
@@ -261,8 +306,6 @@ def long_play(session: Session, seconds: float, wait: Callable[[float], None]) -
 
 def resident_megabytes() -> float:
     """Of this process; Linux tells it in pages."""
-    from pathlib import Path
-
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * 4096 / 1e6, 1)
 

@@ -28,6 +28,9 @@ class OpenStudio:
     policy: str | None = None
     """Name of a shipped policy, an ONNX file, a bundle folder or a run. Without it the default policy is taken."""
 
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md). The Live tab is for the Go2."""
+
     inbetween: bool = True
     """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
 
@@ -52,16 +55,17 @@ class OpenStudio:
     def run(self) -> int:
         from keystride.keyframes.problems import ScriptError
         from keystride.policy.metadata import PolicyError
+        from keystride.robot.catalogue import load_robot
         from keystride.studio.live.live_run import Target
         from keystride.studio.playback import controllers
         from keystride.studio.script_folder import BadName
         from keystride.studio.server import opening
 
-        policy = self.policy or controllers.first_choice()
+        robot, policy = load_robot(self.robot), self.policy or controllers.first_choice()
         try:
-            controllers.load(policy)
+            controllers.load(policy, robot)
             target = Target(self.interface, self.pose, self.domain)
-            start = replace(opening(self.script, policy, inbetween=self.inbetween), target=target)
+            start = replace(opening(self.script, robot, policy, inbetween=self.inbetween), target=target)
         except (ScriptError, PolicyError, BadName) as error:
             raise UserError(str(error)) from error
         return self._serve(start)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from keystride.files import write_atomically
+from keystride.robot.description import Robot
 from keystride.studio.document import storage
 from keystride.studio.document.history import Document
 
@@ -28,8 +29,8 @@ class StoredDraft:
 
 
 class DraftsFolder:
-    def __init__(self, scripts: Path) -> None:
-        self._folder = scripts / FOLDER
+    def __init__(self, scripts: Path, robot: Robot) -> None:
+        self._folder, self._robot = scripts / FOLDER, robot
 
     def write(self, tab: str, text: str) -> None:
         if TAB.fullmatch(tab):
@@ -42,7 +43,7 @@ class DraftsFolder:
         if not TAB.fullmatch(tab):
             return None
         try:
-            return storage.load(self._path(tab).read_text(encoding="utf-8"))[0]
+            return storage.load(self._path(tab).read_text(encoding="utf-8"), self._robot)[0]
         except (OSError, UnicodeError, storage.StorageError):
             return None
 

@@ -19,7 +19,6 @@ from keystride.keyframes.script import Keyframe
 from keystride.policy.outside import outside_training, planned
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
 from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft
@@ -62,10 +61,10 @@ class Forecast:
 
 
 class Editor:
-    def __init__(self, document: Document | None = None, *, inbetween: bool = True) -> None:
-        self.document = document or Document()
+    def __init__(self, document: Document, *, inbetween: bool = True) -> None:
+        self.document, self.robot = document, document.draft.robot
         self.policy = STAND_STILL
-        self.player = Player(StandStill(), FRICTION, inbetween=inbetween)
+        self.player = Player(self.robot, StandStill(self.robot), FRICTION, inbetween=inbetween)
         self.clock = PlaybackClock()
         self.playing = self.loop = False
         self.range: tuple[float, float] | None = None  # s; loops stay inside
@@ -274,7 +273,7 @@ class Editor:
         script, controller = self.draft.script(), self.player.controller
         found: dict[int, list[str]] = {}
         if script is not None and isinstance(controller, Policy):
-            for one in outside_training(script, controller.metadata, inbetween=self.player.inbetween):
+            for one in outside_training(script, controller.metadata, self.robot, inbetween=self.player.inbetween):
                 found.setdefault(self.draft.keys[one.row], []).append(one.message)
         return found
 
@@ -283,14 +282,15 @@ class Editor:
         script, controller = self.draft.script(), self.player.controller
         if script is None or script.stage is None or not isinstance(controller, Policy) or not self.player.inbetween:
             return None
-        return planned(script, controller.metadata)
+        return planned(script, controller.metadata, self.robot)
 
     def question(self, now: float) -> Question | None:
         """What a forecast is wanted of, if it was not asked before and edits have settled."""
         script = self.draft.script()
         if self._question is not None or script is None or now - self._edited < SETTLE:
             return None
-        self._question = Question(script, self.policy, self.player.friction, inbetween=self.player.inbetween)
+        player = self.player
+        self._question = Question(self.robot, script, self.policy, player.friction, inbetween=player.inbetween)
         return self._question
 
     def answer(self, question: Question, chances: Chances) -> None:
@@ -348,7 +348,7 @@ class Editor:
             return
         self._applied = self.draft
         script = self.draft.script()
-        self.player.set_goals(resolve(script) if script else None, live=live)
+        self.player.set_goals(resolve(script, self.robot) if script else None, live=live)
 
     def _play(self, steps: int) -> bool:
         before, player = self.player.head, self.player
@@ -368,7 +368,9 @@ class Editor:
         if script is not None and self.player.recorded >= self.player.end:
             labels = tuple(keyframe.label or "" for keyframe in script.keyframes)
             title = self.name.rsplit(".", 1)[0]
-            self.recording = record(self.player.rollout(), 0, GO2, title=title, policy=self.policy, labels=labels)
+            self.recording = record(
+                self.player.rollout(), 0, self.robot, title=title, policy=self.policy, labels=labels
+            )
         self.playing = self.loop
         if self.loop:
             self.player.restart()

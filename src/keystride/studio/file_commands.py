@@ -6,7 +6,6 @@ from pathlib import PurePath
 from typing import NoReturn
 
 from keystride.keyframes.files import format_script, parse_script
-from keystride.keyframes.postures import POSTURES
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Script
 from keystride.studio.document.draft import Draft, from_script
@@ -84,7 +83,7 @@ class FileCommands:
         return f"{stem}.{kind}", format_script(script, json=kind == "json").encode()
 
     def new(self, now: float) -> None:
-        self._editor.open(Draft(), UNTITLED, now)
+        self._editor.open(Draft(self._editor.robot), UNTITLED, now)
         self._panel.tell(["A new script."], bad=False)
 
     def restore(self, tab: str, now: float) -> None:
@@ -118,7 +117,7 @@ class FileCommands:
         self._panel.tell([f"Saved {name} in {self._folder.folder}."], bad=False)
 
     def _open(self, script: Script, name: str, now: float, digest: str | None) -> None:
-        self._editor.open(from_script(script), name, now, digest)
+        self._editor.open(from_script(script, self._editor.robot), name, now, digest)
         count = len(script.keyframes)
         self._panel.tell([f"Opened {name}: {count} keyframe{'s' if count > 1 else ''}."], bad=False)
 
@@ -142,7 +141,7 @@ class PoseCommands:
             raise ValueError("select a keyframe first, then its pose")
         if name in own:
             self._editor.edit(lambda draft: set_pose(draft, key, own[name]), now)
-        elif name in POSTURES:
+        elif name in self._library.built_in:
             self._editor.edit(lambda draft: set_posture(draft, key, name), now)
         else:
             raise ValueError(f"the pose {name!r} is gone")
@@ -168,4 +167,5 @@ class PoseCommands:
         if self._library.changed() or not self._shown:
             self._shown = True
             poses = self._library.poses()
-            self._panel.show_poses(pose_buttons(poses, [name for name in poses if name not in POSTURES], self._figure))
+            own = [name for name in poses if name not in self._library.built_in]
+            self._panel.show_poses(pose_buttons(poses, own, self._figure))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from keystride.deploy.preflight import CHECKLIST
+from keystride.robot.catalogue import load_robot
 from keystride.studio.editor import Editor
 from keystride.studio.file_commands import Ask, Choice
 from keystride.studio.live.live_run import ROBOT, STEPS, LiveRun, Show
@@ -13,6 +14,8 @@ from keystride.studio.page.live_ghost import LiveGhost
 from keystride.studio.page.page_channel import PageChannel
 from keystride.studio.panels.live import Comparison, LivePanel, live_news
 from keystride.studio.playback.controllers import STAND_STILL
+
+DEPLOYED = "go2"  # the robot of `keystride deploy go2`
 
 
 class LiveCommands:
@@ -36,6 +39,8 @@ class LiveCommands:
     def begin(self, step: str) -> None:
         """Start a step; for the robot the checklist has to be confirmed first."""
         show = self._current()
+        if self._editor.robot != load_robot(DEPLOYED):
+            raise ValueError("only a Go2 can be driven from here; this studio was started for another robot")
         if step not in STEPS or show is None:
             raise ValueError("there is nothing to play yet: add a keyframe and choose a policy on the Stage tab")
         if step != ROBOT:

@@ -13,7 +13,8 @@ import viser
 from keystride.keyframes.document import MAX_BYTES
 from keystride.keyframes.files import load_script
 from keystride.keyframes.problems import ScriptError
-from keystride.studio.document.draft import from_script
+from keystride.robot.description import Robot
+from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import UNTITLED, Document
 from keystride.studio.editor import Editor
 from keystride.studio.live.live_run import Target
@@ -34,6 +35,7 @@ class Opening:
 
     name: str
     folder: Path
+    robot: Robot
     policy: str
     inbetween: bool = True
     document: Document | None = None  # instead of the file
@@ -44,17 +46,17 @@ class Opening:
         if self.document is not None:
             return Document(self.document.draft, self.document.name)
         if self.name == UNTITLED:
-            return Document()
+            return Document(Draft(self.robot))
         loaded = ScriptFolder(self.folder).load(self.name)
-        return Document(from_script(loaded.script), self.name, loaded.digest)
+        return Document(from_script(loaded.script, self.robot), self.name, loaded.digest)
 
 
-def opening(script: Path | None, policy: str, *, inbetween: bool = True) -> Opening:
+def opening(script: Path | None, robot: Robot, policy: str, *, inbetween: bool = True) -> Opening:
     """ScriptError, OSError or BadName if the script cannot be read, or saved again."""
     if script is None:
-        return Opening(UNTITLED, Path.cwd(), policy, inbetween)
+        return Opening(UNTITLED, Path.cwd(), robot, policy, inbetween)
     load_script(script)
-    start = Opening(script.name, script.resolve().parent, policy, inbetween)
+    start = Opening(script.name, script.resolve().parent, robot, policy, inbetween)
     start.read()
     return start
 
@@ -73,7 +75,7 @@ class Studio:
         self._lock = threading.Lock()
         # Between the moment a browser leaves and the end of its session, what is sent goes nowhere.
         warnings.filterwarnings("ignore", message=r"Queued a \w+ on a closed connection")
-        robot_bodies()  # before the first browser has to wait for it
+        robot_bodies(opening.robot)  # before the first browser has to wait for it
         with redirect_stdout(StringIO()):  # viser greets with a box of its own
             self._server, self.url = start_server(
                 lambda: _Server(host=host, port=port, label="Keystride Studio", verbose=False), host
@@ -108,7 +110,7 @@ class Studio:
         try:
             document = start.read()
         except (ScriptError, OSError) as error:  # it was fine when the server started
-            document = Document()
+            document = Document(Draft(start.robot))
             client.add_notification(f"{start.name} cannot be read", str(error), color="red")
         session = Session(
             client,

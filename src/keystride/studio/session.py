@@ -76,11 +76,12 @@ class Session:
         self._live_run = LiveRun(target or Target(), folder.folder)
         self._urgent = {"emergency": self._live_run.emergency, "page_alive": self._live_run.page_seen}
         self._channel = PageChannel(client, secrets.token_hex(8), self._on_event)
-        self._view = View(client, self._channel, Actions(self._on_click, self._on_frame, self._on_move))
+        self._view = View(client, editor.robot, self._channel, Actions(self._on_click, self._on_frame, self._on_move))
         self._add_panels(client.gui)
-        self._drafts = DraftsFolder(folder.folder)
+        self._drafts = DraftsFolder(folder.folder, editor.robot)
         self._commands = FileCommands(editor, folder, self._drafts, self._files, self._ask)
-        self._poses = PoseCommands(editor, PoseLibrary(folder.folder), self._view.figure, self._keyframe, self._ask)
+        poses = PoseLibrary(folder.folder, editor.robot)
+        self._poses = PoseCommands(editor, poses, self._view.figure, self._keyframe, self._ask)
         self._live = LiveCommands(
             self._live_run, editor, self._live_panel, self._view.live_ghost, self._channel, self._ask
         )
@@ -114,7 +115,9 @@ class Session:
     def _add_panels(self, gui: viser.GuiApi) -> None:
         tabs = gui.add_tab_group()
         with tabs.add_tab("Keyframe", viser.Icon.DIAMOND):
-            self._keyframe = KeyframePanel(gui, self._on_edit, lambda name: self._on_event("save_pose", name))
+            self._keyframe = KeyframePanel(
+                gui, self.editor.robot, self._on_edit, lambda name: self._on_event("save_pose", name)
+            )
         with tabs.add_tab("Result", viser.Icon.CHART_LINE):
             self._results = ResultPanel(gui, lambda kind: self.post(lambda: self._export(kind)))
         with tabs.add_tab("Stage", viser.Icon.ADJUSTMENTS):
@@ -234,10 +237,9 @@ class Session:
             self._draw_less()
         self._greeted = True
 
-    @staticmethod
-    def _from_browser(draft: str, latest: str) -> Work | None:
+    def _from_browser(self, draft: str, latest: str) -> Work | None:
         try:
-            return Work(*storage.load_latest(draft, latest))
+            return Work(*storage.load_latest(draft, latest, self.editor.robot))
         except storage.StorageError:
             return None
 
@@ -251,7 +253,7 @@ class Session:
         except (ScriptError, OSError, ValueError):
             return document
         if loaded.digest != saved.digest:
-            document.open(from_script(loaded.script), document.name, loaded.digest)
+            document.open(from_script(loaded.script, self.editor.robot), document.name, loaded.digest)
         return document
 
     def _settings(self) -> dict[str, Any]:
@@ -440,7 +442,7 @@ class Session:
     def _load_policy(self, name: str) -> None:
         try:
             controllers.check_choice(name.strip(), self._launch_policy)
-            controller = controllers.load(name.strip())
+            controller = controllers.load(name.strip(), self.editor.robot)
         except controllers.PolicyError as error:
             self._stage.show_policy(self.editor.policy, f"{name}: {error}")
             raise

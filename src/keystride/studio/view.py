@@ -9,6 +9,7 @@ import viser
 
 from keystride.evaluation.episodes import NEVER
 from keystride.keyframes.goals import CONTROL_DT
+from keystride.robot.description import Robot
 from keystride.studio.document import storage
 from keystride.studio.document.keyframe_poses import ghost_warnings, ghosts
 from keystride.studio.editor import Editor
@@ -28,8 +29,8 @@ PARTS: tuple[str, ...] = ("keyframes", "path", "trace")
 
 
 class View:
-    def __init__(self, client: viser.ClientHandle, channel: PageChannel, actions: Actions) -> None:
-        self.figure = figure = Figure()
+    def __init__(self, client: viser.ClientHandle, robot: Robot, channel: PageChannel, actions: Actions) -> None:
+        self.figure = figure = Figure(robot)
         self.scene = Scene(client, figure)
         self._ghosts = GhostScene(client, figure, self.scene, actions)
         self._stage_shapes = StageShapes(client)

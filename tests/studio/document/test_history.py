@@ -1,6 +1,7 @@
 """Undo takes back exactly what was done, gesture by gesture."""
 
 from keystride.keyframes.script import Keyframe
+from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import PAUSE, Document
@@ -9,7 +10,7 @@ from keystride.studio.document.history import PAUSE, Document
 def yawed(angle: float, draft: Draft | None = None) -> Draft:
     """One keyframe that asks for a yaw."""
     if draft is None or not draft.marks:
-        return drafts.add(draft or Draft(), Keyframe(time=1.0, yaw=angle))
+        return drafts.add(draft or Draft(GO2), Keyframe(time=1.0, yaw=angle))
     return drafts.change(draft, draft.keys[0], yaw=angle)
 
 

@@ -13,7 +13,7 @@ from keystride.studio.document.keyframe_poses import Ghost, ghost_warnings, ghos
 
 
 def one(**fields: object) -> Ghost:
-    return poses(Script(keyframes=(Keyframe.model_validate({"time": 1.0, **fields}),)))[0]
+    return poses(Script(keyframes=(Keyframe.model_validate({"time": 1.0, **fields}),)), GO2)[0]
 
 
 def lowest_point(ghost: Ghost) -> float:
@@ -56,18 +56,18 @@ def test_without_a_position_it_is_on_the_way():
             Keyframe(time=3.0, posture="sit"),
         )
     )
-    np.testing.assert_allclose([pose.position[:2] for pose in poses(script)], [[1, 0], [2, 1], [3, 2], [3, 2]])
+    np.testing.assert_allclose([pose.position[:2] for pose in poses(script, GO2)], [[1, 0], [2, 1], [3, 2], [3, 2]])
 
 
 def test_an_open_yaw_looks_along_the_path():
     script = Script(
         keyframes=(Keyframe(time=1.0, position=(1.0, 0.0)), Keyframe(time=2.0, position=(1.0, 1.0), relative=True))
     )
-    np.testing.assert_allclose([pose.angles[2] for pose in poses(script)], [0.0, np.pi / 4])
+    np.testing.assert_allclose([pose.angles[2] for pose in poses(script, GO2)], [0.0, np.pi / 4])
 
 
 def test_the_ground_is_where_the_lowest_foot_is():
-    assert grounded(GO2.stance, 0.0, 0.0) == pytest.approx(POSTURES["stand"].height)
+    assert grounded(GO2, GO2.stance, 0.0, 0.0) == pytest.approx(POSTURES["stand"].height)
 
 
 def test_feet_below_the_ground_are_told_of():
@@ -77,13 +77,13 @@ def test_feet_below_the_ground_are_told_of():
             Keyframe(time=2.0, position=(0.2, 0.0, 0.2), posture="tall"),
         )
     )
-    doubts = ghost_warnings(from_script(script))
+    doubts = ghost_warnings(from_script(script, GO2))
     assert list(doubts) == [2]
     assert "into the ground" in doubts[2][0]
 
 
 def test_ghosts_go_by_key():
-    draft = from_script(Script(keyframes=(Keyframe(time=1.0, yaw=0.0), Keyframe(time=2.0, yaw=90.0))))
+    draft = from_script(Script(keyframes=(Keyframe(time=1.0, yaw=0.0), Keyframe(time=2.0, yaw=90.0))), GO2)
     assert list(ghosts(draft)) == [1, 2]
     assert ghosts(draft)[2].angles[2] == pytest.approx(np.pi / 2)
 
@@ -91,5 +91,5 @@ def test_ghosts_go_by_key():
 def test_a_path_off_the_stage_is_doubtful_at_the_keyframe_it_leads_to():
     stage = Stage(floor=((-1.0, -1.0), (2.0, -1.0), (2.0, 1.0), (-1.0, 1.0)))
     keyframes = (Keyframe(time=1.0, position=(0.5, 0.0)), Keyframe(time=4.0, position=(0.5, 2.0)))
-    draft = from_script(Script(stage=stage, keyframes=keyframes))
+    draft = from_script(Script(stage=stage, keyframes=keyframes), GO2)
     assert ghost_warnings(draft) == {2: ["the path to it leaves the floor"]}

@@ -19,8 +19,8 @@ PAW_UP = Posture(POSTURES["sit"].joints, 0.3, roll=np.radians(5.0), pitch=np.rad
 
 
 def test_a_saved_pose_is_there_for_the_next_session(tmp_path: Path):
-    PoseLibrary(tmp_path).save("paw up", PAW_UP)
-    library = PoseLibrary(tmp_path)
+    PoseLibrary(tmp_path, GO2).save("paw up", PAW_UP)
+    library = PoseLibrary(tmp_path, GO2)
     assert list(library.own()) == ["paw up"]
     assert list(library.poses()) == [*POSTURES, "paw up"]
     kept = library.own()["paw up"]
@@ -29,7 +29,7 @@ def test_a_saved_pose_is_there_for_the_next_session(tmp_path: Path):
 
 
 def test_nothing_is_replaced_unasked(tmp_path: Path):
-    library = PoseLibrary(tmp_path)
+    library = PoseLibrary(tmp_path, GO2)
     library.save("mine", PAW_UP)
     with pytest.raises(PoseExists):
         library.save("mine", POSTURES["bow"])
@@ -44,7 +44,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path):
 @pytest.mark.parametrize("name", ["", "   ", "x" * 41, "two\nlines"])
 def test_a_name_that_is_not_one_is_refused(tmp_path: Path, name: str):
     with pytest.raises(ValueError, match="needs a name"):
-        PoseLibrary(tmp_path).save(name, PAW_UP)
+        PoseLibrary(tmp_path, GO2).save(name, PAW_UP)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_name_that_is_not_one_is_refused(tmp_path: Path, name: str):
 )
 def test_a_file_that_is_no_library_is_not_overwritten(tmp_path: Path, content: str):
     (tmp_path / FILE).write_text(content)
-    library = PoseLibrary(tmp_path)
+    library = PoseLibrary(tmp_path, GO2)
     assert library.poses() == POSTURES
     with pytest.raises(ValueError, match="not a library"):
         library.save("mine", PAW_UP)
@@ -67,15 +67,15 @@ def test_a_file_that_is_no_library_is_not_overwritten(tmp_path: Path, content: s
 
 
 def test_changes_of_another_session_are_noticed_once(tmp_path: Path):
-    library = PoseLibrary(tmp_path)
+    library = PoseLibrary(tmp_path, GO2)
     assert not library.changed()
-    PoseLibrary(tmp_path).save("mine", PAW_UP)
+    PoseLibrary(tmp_path, GO2).save("mine", PAW_UP)
     assert [library.changed(), library.changed()] == [True, False]
 
 
 @pytest.mark.parametrize("angles", ["degrees", "radians"])
 def test_a_pose_taken_from_one_ghost_makes_the_other_one_alike(angles: str):
-    draft = Draft(angles=angles)  # type: ignore[arg-type]
+    draft = Draft(GO2, angles=angles)  # type: ignore[arg-type]
     draft = drafts.add(draft, Keyframe(time=1.0, position=(0.0, 0.0, 0.3), posture="sit"))
     draft = drafts.add(draft, Keyframe(time=2.0, position=(1.0, 0.0, 0.3)))
     joints = ghosts(draft)[1].joints.copy()

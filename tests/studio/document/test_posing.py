@@ -1,5 +1,6 @@
 """What the animator does to a ghost is what the script then says."""
 
+from dataclasses import replace
 from math import pi
 
 import numpy as np
@@ -10,6 +11,7 @@ from keystride.keyframes.postures import POSTURES
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
+from keystride.studio.document import draft as drafts
 from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.keyframe_poses import ghosts
@@ -26,7 +28,7 @@ IN_RADIANS = Script(angles="radians", keyframes=(Keyframe(time=1.0, yaw=0.5),))
 
 @pytest.fixture
 def draft() -> Draft:
-    return from_script(SCRIPT)
+    return from_script(SCRIPT, GO2)
 
 
 @pytest.mark.parametrize("key", [1, 2, 3])
@@ -110,6 +112,17 @@ def test_a_joint_stops_at_its_limit(draft: Draft):
         )
 
 
+def test_legs_are_those_of_the_robot():
+    legs = tuple(replace(leg, thigh_length=0.3, upper=(0.2, 1.0, -1.0)) for leg in GO2.legs)
+    other = replace(GO2, name="other", legs=legs)
+    draft = drafts.add(Draft(other), posing.new_keyframe(Draft(other), 1.0))
+    assert ghosts(draft)[1].position[2] > POSTURES["stand"].height + 0.05
+    assert ghosts(posing.set_joint(draft, 1, 0, 10.0))[1].joints[0] == pytest.approx(0.2, abs=1e-3)
+    crouched = posing.with_planted_feet(draft, 1, lambda whole: posing.set_height(whole, 1, 0.3))
+    before, after = (posing.feet_in_world(ghosts(each)[1]) for each in (draft, crouched))
+    np.testing.assert_allclose(after, before, atol=4e-3)
+
+
 def test_mirrored_twice_is_as_before(draft: Draft):
     bent = posing.set_joint(draft, 1, 0, 0.3)
     once = posing.mirror_posture(bent, 1)
@@ -135,11 +148,11 @@ def test_a_new_keyframe_is_on_the_path_or_ahead_of_it(draft: Draft):
     end = ghosts(draft)[3].position
     assert ahead is not None
     assert np.hypot(ahead[0] - end[0], ahead[1] - end[1]) == pytest.approx(2 * posing.AMBLE, abs=2e-3)
-    assert posing.new_keyframe(Draft(), 2.0).position == pytest.approx((2 * posing.AMBLE, 0.0, 0.333), abs=1e-2)
+    assert posing.new_keyframe(Draft(GO2), 2.0).position == pytest.approx((2 * posing.AMBLE, 0.0, 0.333), abs=1e-2)
 
 
 def test_angles_are_written_in_the_unit_of_the_file():
-    draft = posing.set_angle(from_script(IN_RADIANS), 1, "yaw", pi / 4)
+    draft = posing.set_angle(from_script(IN_RADIANS, GO2), 1, "yaw", pi / 4)
     assert draft.keyframe(1).yaw == pytest.approx(pi / 4, abs=1e-3)
-    in_degrees = posing.set_angle(from_script(SCRIPT), 1, "yaw", pi / 4)
+    in_degrees = posing.set_angle(from_script(SCRIPT, GO2), 1, "yaw", pi / 4)
     assert in_degrees.keyframe(1).yaw == pytest.approx(45.0)

@@ -4,6 +4,7 @@ import pytest
 
 from keystride.keyframes.files import parse_script
 from keystride.keyframes.script import Keyframe
+from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.yaml_text import merge
@@ -24,7 +25,7 @@ keyframes:
     posture: sit
 # the end
 """
-DRAFT = from_script(parse_script(TEXT))
+DRAFT = from_script(parse_script(TEXT), GO2)
 
 
 def test_nothing_changed_is_the_same_text():
@@ -43,7 +44,7 @@ def test_comments_move_with_their_keyframes():
         text.index("# the bend") < text.index("# off we go") < text.index("# after a breath") < text.index("# the end")
     )
     assert "posture" not in text
-    assert from_script(parse_script(text)).script() == moved.script()
+    assert from_script(parse_script(text), GO2).script() == moved.script()
 
 
 def test_new_keyframes_and_fields_are_written():
@@ -66,7 +67,7 @@ def test_new_keyframes_and_fields_are_written():
     ],
 )
 def test_every_style_is_saved_right(text: str):
-    draft = from_script(parse_script(text))
+    draft = from_script(parse_script(text), GO2)
     changed = drafts.add(drafts.change(draft, 1, yaw=3.0), Keyframe(time=2.0, yaw=5.0))
     assert parse_script(merge(text, draft.keys, changed)) == changed.script()
 
@@ -76,6 +77,6 @@ def test_a_stage_with_its_comments_stays_as_it_is_written(below: bool):
     stage = "stage:  # the small hall\n  floor: [[-1, -1], [3, -1], [3, 1]]  # m\n  audience: [[3, -1], [3, 1]]\n"
     keyframes = "keyframes:\n  - time: 1.0\n    yaw: 5\n"
     text = "version: 2\n" + (keyframes + stage if below else stage + keyframes)
-    draft = from_script(parse_script(text))
+    draft = from_script(parse_script(text), GO2)
     assert merge(text, draft.keys, draft) == text
     assert merge(text, draft.keys, drafts.change(draft, 1, yaw=7.0)) == text.replace("yaw: 5", "yaw: 7.0")

@@ -24,7 +24,7 @@ SCRIPT = Script(
 
 @pytest.fixture(scope="module")
 def recording() -> Recording:
-    return play_script(StandStill(), GO2, SCRIPT, title="a <title>", policy="nobody")
+    return play_script(StandStill(GO2), GO2, SCRIPT, title="a <title>", policy="nobody")
 
 
 def cells(html: str) -> list[list[str]]:

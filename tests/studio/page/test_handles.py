@@ -10,7 +10,7 @@ from keystride.studio.document.draft import from_script
 from keystride.studio.document.keyframe_poses import Ghost, ghosts
 from keystride.studio.page.handles import ARROW_TO, FEET, RING_RADIUS, Grab, Ray, pick
 
-DRAFT = from_script(Script(keyframes=(Keyframe(time=1.0, position=(0.5, 0.2, 0.333), yaw=30.0),)))
+DRAFT = from_script(Script(keyframes=(Keyframe(time=1.0, position=(0.5, 0.2, 0.333), yaw=30.0),)), GO2)
 EYE = np.array([-1.5, -2.6, 1.5])
 
 
@@ -65,12 +65,12 @@ def test_a_foot_out_of_reach_ends_at_a_limit_and_never_under_the_ground(ghost: G
     assert move.foot is not None
     assert move.foot[1][2] == GO2.foot_radius
     posed = ghosts(posing.set_foot(DRAFT, 1, 2, foot + np.array([0.0, 0.0, 0.6])))[1]
-    assert posing.legs_at_limits(posed.joints)[2]
-    assert not any(posing.legs_at_limits(ghost.joints))
+    assert posing.legs_at_limits(posed)[2]
+    assert not any(posing.legs_at_limits(ghost))
 
 
 def test_a_mirrored_foot_moves_its_partner(ghost: Ghost):
-    level = from_script(Script(keyframes=(Keyframe(time=1.0, position=(0.0, 0.0, 0.333), yaw=0.0),)))
+    level = from_script(Script(keyframes=(Keyframe(time=1.0, position=(0.0, 0.0, 0.333), yaw=0.0),)), GO2)
     foot = posing.feet_in_world(ghosts(level)[1])[0]
     posed = ghosts(posing.set_foot(level, 1, 0, foot + np.array([0.04, 0.03, 0.05]), mirrored=True))[1]
     feet = posing.feet_in_world(posed)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from keystride.keyframes.postures import POSTURES
+from keystride.robot.go2 import GO2
 from keystride.studio.page.meshes import Figure
 from keystride.studio.page.pose_pictures import GROUND, HEIGHT, WIDTH, picture, pose_buttons
 
 
 @pytest.mark.parametrize("name", POSTURES)
 def test_the_robot_stands_inside_its_picture(name: str):
-    corners = np.array(re.findall(r"(-?[\d.]+),(-?[\d.]+)", picture(POSTURES[name], Figure())), dtype=float) / 100
+    corners = np.array(re.findall(r"(-?[\d.]+),(-?[\d.]+)", picture(POSTURES[name], Figure(GO2))), dtype=float) / 100
     assert corners[:, 0].min() > 0
     assert corners[:, 0].max() < WIDTH
     assert corners[:, 1].min() > 0
@@ -21,14 +22,14 @@ def test_the_robot_stands_inside_its_picture(name: str):
 
 def test_a_posture_that_is_lower_is_drawn_lower():
     def top(name: str) -> float:
-        found = re.findall(r",(-?[\d.]+)", picture(POSTURES[name], Figure()))
+        found = re.findall(r",(-?[\d.]+)", picture(POSTURES[name], Figure(GO2)))
         return GROUND - min(map(float, found)) / 100
 
     assert top("lie") < top("crouch") < top("stand") < top("tall")
 
 
 def test_only_own_poses_can_be_deleted_and_names_are_escaped():
-    html = pose_buttons({"sit": POSTURES["sit"], '"><b>': POSTURES["bow"]}, ['"><b>'], Figure())
+    html = pose_buttons({"sit": POSTURES["sit"], '"><b>': POSTURES["bow"]}, ['"><b>'], Figure(GO2))
     assert html.count("data-pose=") == 2
     assert html.count("data-forget=") == 1
     assert "<b>" not in html

@@ -1,11 +1,14 @@
 """What stands on the timeline."""
 
 from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
 from keystride.studio.document.draft import from_script
 from keystride.studio.page import palette
 from keystride.studio.page.timeline_data import captions, keyframe_states, marks
 
-DRAFT = from_script(Script(keyframes=(Keyframe(time=1.0, yaw=0.0, label="turn"), Keyframe(time=2.0, posture="sit"))))
+DRAFT = from_script(
+    Script(keyframes=(Keyframe(time=1.0, yaw=0.0, label="turn"), Keyframe(time=2.0, posture="sit"))), GO2
+)
 STATES = {1: "met", 2: "active"}
 
 

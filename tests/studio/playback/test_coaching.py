@@ -2,6 +2,7 @@
 
 from keystride.evaluation.episodes import World
 from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
 from keystride.studio.playback.coaching import coach
 from keystride.studio.playback.controllers import STAND_STILL, StandStill, load
 from keystride.studio.playback.forecast import Question, roll_out
@@ -9,12 +10,12 @@ from keystride.studio.playback.forecast import Question, roll_out
 
 def test_nothing_is_suggested_where_all_is_well():
     script = Script(keyframes=(Keyframe(time=1.0, position=(0.0, 0.0)),))
-    assert coach(script, StandStill(), World(), [1.0]) == ()
+    assert coach(script, GO2, StandStill(GO2), World(), [1.0]) == ()
 
 
 def test_who_cannot_walk_is_told_to_stay_or_to_ask_for_less():
     script = Script(keyframes=(Keyframe(time=0.3, position=(0.5, 0.0), yaw=0.0),))
-    tips = {tip.kind: tip for tip in coach(script, StandStill(), World(), [0.0])}
+    tips = {tip.kind: tip for tip in coach(script, GO2, StandStill(GO2), World(), [0.0])}
     assert set(tips) == {"shorten", "loosen"}
     assert tips["shorten"].text == "furthest 0.1 m"
     assert tips["loosen"].component == "position"
@@ -22,17 +23,17 @@ def test_who_cannot_walk_is_told_to_stay_or_to_ask_for_less():
 
 def test_a_walk_that_is_too_fast_is_reachable_later_or_nearer():
     script = Script(keyframes=(Keyframe(time=0.8, position=(1.6, 0.0)),))
-    policy = load("go2-position")
-    assert roll_out(Question(script, "go2-position", 0.8), policy, 4, seed=1).shares == [0.0]
-    tips = {tip.kind: tip for tip in coach(script, policy, World(friction=0.8), [0.0])}
+    policy = load("go2-position", GO2)
+    assert roll_out(Question(GO2, script, "go2-position", 0.8), policy, 4, seed=1).shares == [0.0]
+    tips = {tip.kind: tip for tip in coach(script, GO2, policy, World(friction=0.8), [0.0])}
     later, nearer = tips["retime"], tips["shorten"]
     assert later.time is not None
     assert nearer.position is not None
     for fixed in (Keyframe(time=later.time, position=(1.6, 0.0)), Keyframe(time=0.8, position=nearer.position)):
-        shares = roll_out(Question(Script(keyframes=(fixed,)), "go2-position", 0.8), policy, 8, seed=1).shares
+        shares = roll_out(Question(GO2, Script(keyframes=(fixed,)), "go2-position", 0.8), policy, 8, seed=1).shares
         assert shares[0] >= 0.5
 
 
 def test_a_question_that_is_withdrawn_has_no_answer():
     script = Script(keyframes=(Keyframe(time=0.3, position=(0.5, 0.0)),))
-    assert coach(script, load(STAND_STILL), World(), [0.0], asked=lambda: False) == ()
+    assert coach(script, GO2, load(STAND_STILL, GO2), World(), [0.0], asked=lambda: False) == ()

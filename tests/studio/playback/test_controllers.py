@@ -20,11 +20,11 @@ from keystride.studio.playback.controllers import (
 def test_somebody_can_always_be_chosen():
     assert choices()[-1] == STAND_STILL
     assert first_choice() in choices()
-    assert isinstance(load(STAND_STILL), StandStill)
+    assert isinstance(load(STAND_STILL, GO2), StandStill)
 
 
 def test_standing_still_is_the_stance_for_any_number_of_robots():
-    controller = load(STAND_STILL)
+    controller = load(STAND_STILL, GO2)
     action = controller.resting_action(np.tile(GO2.stance, (3, 1)))
     targets, action = controller.step(None, empty_goals(3, 1), np.zeros(3), action)
     np.testing.assert_array_equal(targets, np.tile(GO2.stance, (3, 1)))
@@ -35,4 +35,4 @@ def test_standing_still_is_the_stance_for_any_number_of_robots():
 
 def test_a_policy_that_is_not_there_is_told():
     with pytest.raises(PolicyError, match="no policy 'nowhere'"):
-        load("nowhere")
+        load("nowhere", GO2)

@@ -1,11 +1,13 @@
 """A forecast is a count over roll-outs; the latest question wins."""
 
 import queue
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
 from keystride.studio.playback.controllers import STAND_STILL, StandStill, load
 from keystride.studio.playback.forecast import (
     ROUND,
@@ -26,11 +28,11 @@ HERE_AND_THERE = Script(
 
 
 def question() -> Question:
-    return Question(HERE_AND_THERE, STAND_STILL, 0.8)
+    return Question(GO2, HERE_AND_THERE, STAND_STILL, 0.8)
 
 
 def test_who_stands_meets_what_is_here_and_misses_what_is_there():
-    chances = roll_out(question(), StandStill(), 16, seed=3)
+    chances = roll_out(question(), StandStill(GO2), 16, seed=3)
     assert chances.shares == [1.0, 0.0]
     assert chances.falls == 0
     assert chances.rollouts == 16
@@ -38,15 +40,15 @@ def test_who_stands_meets_what_is_here_and_misses_what_is_there():
 
 
 def test_the_same_seed_gives_the_same_answer():
-    tight = Question(Script(keyframes=(Keyframe(time=0.1, posture="crouch"),)), STAND_STILL, 0.8)
-    first, second = (roll_out(tight, StandStill(), 8, seed=5).met for _ in range(2))
+    tight = Question(GO2, Script(keyframes=(Keyframe(time=0.1, posture="crouch"),)), STAND_STILL, 0.8)
+    first, second = (roll_out(tight, StandStill(GO2), 8, seed=5).met for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
 def test_batches_add_up():
     batches = [Batch(seed, 8) for seed in (1, 2)]
     for batch in batches:
-        batch.run(question(), StandStill())
+        batch.run(question(), StandStill(GO2))
     total = summarize(batches, HERE_AND_THERE)
     assert total.rollouts == 16
     assert total.shares == [1.0, 0.0]
@@ -56,23 +58,23 @@ def test_batches_add_up():
 
 
 def test_after_an_edit_only_what_differs_is_simulated_again():
-    policy = load("go2-position")
+    policy = load("go2-position", GO2)
     long = Script(keyframes=tuple(Keyframe(time=0.5 * i, position=(0.1 * i, 0.0)) for i in range(1, 25)))
     edited = Script(keyframes=(*long.keyframes[:-1], Keyframe(time=12.0, position=(2.0, 0.5))))
     batch, fresh = Batch(0, 2), Batch(0, 2)
-    batch.run(Question(long, "go2-position", 0.8), policy)
+    batch.run(Question(GO2, long, "go2-position", 0.8), policy)
     whole = batch.steps_simulated
-    batch.run(Question(edited, "go2-position", 0.8), policy)
+    batch.run(Question(GO2, edited, "go2-position", 0.8), policy)
     assert 0 < batch.steps_simulated < 0.75 * whole
-    fresh.run(Question(edited, "go2-position", 0.8), policy)
+    fresh.run(Question(GO2, edited, "go2-position", 0.8), policy)
     np.testing.assert_array_equal(batch.errors, fresh.errors)
-    batch.run(Question(edited, "go2-position", 0.8), policy)
+    batch.run(Question(GO2, edited, "go2-position", 0.8), policy)
     assert batch.steps_simulated == 0
 
 
 def test_a_question_that_is_no_longer_asked_is_dropped():
     with pytest.raises(Withdrawn):
-        roll_out(question(), StandStill(), 4, seed=0, asked=lambda: False)
+        roll_out(question(), StandStill(GO2), 4, seed=0, asked=lambda: False)
 
 
 def test_answers_come_in_rounds_and_end_with_all_of_them():
@@ -101,3 +103,21 @@ def test_another_process_answers_the_latest_question():
     finally:
         forecaster.close()
     assert chances.shares == [1.0, 0.0]
+
+
+def test_the_other_process_simulates_the_robot_of_the_question():
+    high = Script(keyframes=(Keyframe(time=0.3, position=(0.0, 0.0, 0.333)),))
+    low = replace(GO2, legs=tuple(replace(leg, stance=(0.0, 1.3, -2.4)) for leg in GO2.legs))
+    answers: queue.SimpleQueue[tuple[Question, Chances]] = queue.SimpleQueue()
+    forecaster = Forecaster(lambda asked, chances: answers.put((asked, chances)))
+    shares = {}
+    try:
+        for robot in (GO2, low):
+            forecaster.ask(asked := replace(question(), robot=robot, script=high))
+            answered = None
+            while answered is not asked:
+                answered, chances = answers.get(timeout=120.0)
+                shares[robot.stance[1]] = chances.shares
+    finally:
+        forecaster.close()
+    assert shares == {GO2.stance[1]: [1.0], 1.3: [0.0]}

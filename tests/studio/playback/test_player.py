@@ -32,7 +32,7 @@ class Crouch:
 
 
 def played(script: Script = SCRIPT) -> Player:
-    player = Player(Crouch(), FRICTION)
+    player = Player(GO2, Crouch(), FRICTION)
     player.set_goals(resolve(script), live=False)
     player.seek(player.end)
     assert player.catch_up(60.0)
@@ -52,7 +52,7 @@ class Sit:
 
 @pytest.mark.parametrize("controller", [Crouch(), Sit()])
 def test_a_pass_is_what_play_records(controller: Crouch | Sit):
-    player = Player(controller, FRICTION)
+    player = Player(GO2, controller, FRICTION)
     player.set_goals(resolve(SCRIPT), live=False)
     player.seek(player.end)
     assert player.catch_up(60.0)
@@ -147,7 +147,7 @@ def test_a_push_is_part_of_the_pass_until_it_restarts():
 
 
 def test_a_fall_is_noticed_and_nothing_is_met_after_it():
-    player = Player(StandStill(), FRICTION)
+    player = Player(GO2, StandStill(GO2), FRICTION)
     player.set_goals(resolve(Script(keyframes=(Keyframe(time=2.0, yaw=0.0),))), live=False)
     player.push(np.array([0.0, 6.0, 3.0]))
     player.seek(player.end)
@@ -157,7 +157,7 @@ def test_a_fall_is_noticed_and_nothing_is_met_after_it():
 
 
 def test_catching_up_stops_when_its_time_is_over():
-    player = Player(Crouch(), FRICTION)
+    player = Player(GO2, Crouch(), FRICTION)
     player.set_goals(resolve(SCRIPT), live=False)
     player.seek(player.end)
     assert not player.catch_up(0.0)
@@ -175,7 +175,7 @@ def test_friction_and_controller_change_from_the_head_on():
     player, calm = played(), played()
     player.seek(60)
     player.set_friction(0.1)
-    player.set_controller(StandStill())
+    player.set_controller(StandStill(GO2))
     assert player.recorded == 60
     player.seek(player.end)
     player.catch_up(60.0)
@@ -193,7 +193,7 @@ def test_friction_and_controller_change_from_the_head_on():
 
 def test_friction_is_felt():
     def slid(friction: float) -> float:
-        player = Player(StandStill(), friction)
+        player = Player(GO2, StandStill(GO2), friction)
         player.push(np.array([1.0, 0.0, 0.0]))
         player.seek(player.end)
         player.catch_up(60.0)

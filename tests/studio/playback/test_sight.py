@@ -5,6 +5,7 @@ import numpy as np
 from keystride.keyframes.resolve import resolve
 from keystride.keyframes.script import Keyframe, Script
 from keystride.physics.cpu import CpuSimulator
+from keystride.policy.guide import Guide
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 from keystride.studio.playback.controllers import StandStill, load
@@ -23,12 +24,12 @@ START = CpuSimulator(GO2, 1, threads=1).state()
 
 def test_the_same_goals_never_differ():
     goals = resolve(show(3, 0.0))
-    assert first_difference(StandStill(), START, goals, goals).step is None
-    assert first_difference(StandStill(), START, goals, resolve(show(3, 5.0))).step == 0
+    assert first_difference(StandStill(GO2), START, goals, goals).step is None
+    assert first_difference(StandStill(GO2), START, goals, resolve(show(3, 5.0))).step == 0
 
 
 def test_a_policy_sees_a_late_edit_late():
-    policy = load("go2-pose")
+    policy = load("go2-pose", GO2)
     assert isinstance(policy, Policy)
     count = policy.metadata.max_keyframes + 10
     old, new = resolve(show(count, 0.0)), resolve(show(count, 10.0))
@@ -39,21 +40,21 @@ def test_a_policy_sees_a_late_edit_late():
 
 
 def test_where_waypoints_are_added_everything_differs():
-    policy = load("go2-pose")
+    policy = load("go2-pose", GO2)
     assert isinstance(policy, Policy)
     old, new = (
         resolve(Script(keyframes=(*show(14, 0.0).keyframes, Keyframe(time=20.0, position=(x, 0.0)))))
         for x in (3.0, 4.0)
     )
     assert first_difference(policy, START, old, new).step != 0
-    assert first_difference(policy, START, old, new, inbetween=True).step == 0
+    assert first_difference(Guide(policy, GO2), START, old, new).step == 0
 
 
 def test_a_late_edit_simulates_only_what_differs_and_gives_the_same():
-    policy = load("go2-pose")
+    policy = load("go2-pose", GO2)
     assert isinstance(policy, Policy)
     count = policy.metadata.max_keyframes + 10
-    player, fresh = Player(policy, 0.8), Player(policy, 0.8)
+    player, fresh = Player(GO2, policy, 0.8), Player(GO2, policy, 0.8)
     player.set_goals(resolve(show(count, 0.0)), live=False)
     player.seek(player.end)
     assert player.catch_up(300.0)

@@ -14,6 +14,7 @@ from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import Spot, spots
 from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Stage, Unit
 from keystride.keyframes.validate import validate_script
+from keystride.robot.description import Robot
 
 LAST_STEP = control_step(MAX_SECONDS)
 
@@ -30,6 +31,7 @@ class Mark:
 class Draft:
     """Marks in the order of their times."""
 
+    robot: Robot
     marks: tuple[Mark, ...] = ()
     angles: Unit = "degrees"
     next_key: int = 1
@@ -59,9 +61,9 @@ class Draft:
         return Script(version=self.version, angles=self.angles, stage=self.stage, keyframes=keyframes)
 
 
-def from_script(script: Script) -> Draft:
+def from_script(script: Script, robot: Robot) -> Draft:
     marks = tuple(Mark(key, keyframe) for key, keyframe in enumerate(script.keyframes, start=1))
-    return Draft(marks, script.angles, len(marks) + 1, script.version, script.stage)
+    return Draft(robot, marks, script.angles, len(marks) + 1, script.version, script.stage)
 
 
 def add(draft: Draft, keyframe: Keyframe) -> Draft:

@@ -36,8 +36,7 @@ class SavedFile:
 class Document:
     """The edited script with its past and its future. No clock and no input or output of its own."""
 
-    def __init__(self, draft: Draft | None = None, name: str = UNTITLED, digest: str | None = None) -> None:
-        draft = draft or Draft()
+    def __init__(self, draft: Draft, name: str = UNTITLED, digest: str | None = None) -> None:
         self.now = Moment(draft, name, draft.keys[:1])
         self.files = {name: SavedFile(draft, digest)}
         self.past: deque[Moment] = deque(maxlen=DEPTH)

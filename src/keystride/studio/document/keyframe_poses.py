@@ -9,11 +9,10 @@ from keystride import geometry
 from keystride.keyframes.feasibility import warnings
 from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.limits import angle_unit
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
 from keystride.keyframes.script import Keyframe, Script, posture_angles
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 from keystride.studio.document.draft import Draft
 
@@ -24,6 +23,7 @@ TRAVELLED = 0.2  # m: from here on a path has a direction, and an open yaw follo
 class Ghost:
     """A pose of the robot, seen from the start."""
 
+    robot: Robot
     position: Floats  # (3,) base, m
     angles: Floats  # (3,) roll, pitch, yaw, rad
     joints: Floats  # (12,) rad
@@ -38,22 +38,22 @@ class Ghost:
 def ghosts(draft: Draft) -> dict[int, Ghost]:
     """By the keys of the marks."""
     script = draft.script()
-    return dict(zip(draft.keys, poses(script), strict=True)) if script else {}
+    return dict(zip(draft.keys, poses(script, draft.robot), strict=True)) if script else {}
 
 
 def ghost_warnings(draft: Draft, plan: WaypointPlan | None = None) -> dict[int, list[str]]:
-    """What a Go2 can hardly do, and where it leaves the stage, by the keys of the marks; those without are left out."""
+    """What the robot can hardly do, and where it leaves the stage, by the keys of the marks; those without are left out."""
     found: dict[int, list[str]] = {}
     script = draft.script()
-    for warning in warnings(script, plan=plan) if script else ():
+    for warning in warnings(script, draft.robot, plan) if script else ():
         found.setdefault(draft.keys[warning.row], []).append(warning.message)
     return found
 
 
-def poses(script: Script) -> list[Ghost]:
+def poses(script: Script, robot: Robot) -> list[Ghost]:
     path = places(script)
     return [
-        _pose(keyframe, place, script.angles)
+        _pose(robot, keyframe, place, script.angles)
         for keyframe, place in zip(script.keyframes, _headings(script, path), strict=True)
     ]
 
@@ -68,10 +68,11 @@ def places(script: Script) -> Floats:
     return np.stack([np.interp(asked, times, [getattr(spot, axis) for spot in known]) for axis in ("x", "y")], axis=1)
 
 
-def grounded(joints: Floats, roll: float, pitch: float) -> float:
+def grounded(robot: Robot, joints: Floats, roll: float, pitch: float) -> float:
     """The base height at which the lowest foot just touches the ground."""
-    feet = geometry.rotate(geometry.from_roll_pitch_yaw(np.array([roll, pitch, 0.0])), feet_from_joints(GO2, joints))
-    return float(GO2.foot_radius - feet[:, 2].min())
+    tilt = geometry.from_roll_pitch_yaw(np.array([roll, pitch, 0.0]))
+    feet = geometry.rotate(tilt, feet_from_joints(robot, joints))
+    return float(robot.foot_radius - feet[:, 2].min())
 
 
 def _headings(script: Script, path: Floats) -> list[Spot]:
@@ -87,15 +88,15 @@ def _headings(script: Script, path: Floats) -> list[Spot]:
     return found
 
 
-def _pose(keyframe: Keyframe, spot: Spot, unit: str) -> Ghost:
-    named = POSTURES[keyframe.posture] if isinstance(keyframe.posture, str) else None
+def _pose(robot: Robot, keyframe: Keyframe, spot: Spot, unit: str) -> Ghost:
+    named = named_postures(robot)[keyframe.posture] if isinstance(keyframe.posture, str) else None
     posed = keyframe.posture is not None
-    joints = posture_angles(keyframe.posture, unit) if posed else GO2.stance
+    joints = posture_angles(keyframe.posture, unit, robot) if posed else robot.stance
     scale = angle_unit(unit)
     roll = keyframe.roll * scale if keyframe.roll is not None else named.roll if named else 0.0
     pitch = keyframe.pitch * scale if keyframe.pitch is not None else named.pitch if named else 0.0
     height = keyframe.position[2] if keyframe.position and len(keyframe.position) == 3 else None
     if height is None:
-        height = named.height if named and named.airborne else grounded(joints, roll, pitch)
+        height = named.height if named and named.airborne else grounded(robot, joints, roll, pitch)
     position = np.array([spot.x, spot.y, height])
-    return Ghost(position, np.array([roll, pitch, spot.yaw]), joints, posed, keyframe.position is not None)
+    return Ghost(robot, position, np.array([roll, pitch, spot.yaw]), joints, posed, keyframe.position is not None)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from keystride.files import write_atomically
-from keystride.keyframes.postures import POSTURES, Posture
-from keystride.robot.go2 import GO2
+from keystride.keyframes.postures import Posture, named_postures
+from keystride.robot.description import Robot
 
 FILE = ".keystride-poses.json"
 MAX_NAME = 40
@@ -28,16 +28,17 @@ class PoseExists(ValueError):
 
 
 class PoseLibrary:
-    def __init__(self, scripts: Path) -> None:
-        self._path = scripts / FILE
+    def __init__(self, scripts: Path, robot: Robot) -> None:
+        self._path, self._robot = scripts / FILE, robot
+        self.built_in = named_postures(robot)
         self._seen: tuple[int, int] | None = None  # time and size of the file when it was last looked at
 
     def poses(self) -> dict[str, Posture]:
         """The built-in ones first. A file that cannot be read counts as empty."""
         try:
-            return {**POSTURES, **self.own()}
+            return {**self.built_in, **self.own()}
         except (OSError, ValueError):
-            return dict(POSTURES)
+            return dict(self.built_in)
 
     def own(self) -> dict[str, Posture]:
         """The user's own, by name. ValueError if the file holds anything else, OSError if it cannot be read."""
@@ -48,7 +49,7 @@ class PoseLibrary:
             return {}
         if len(content) > MAX_BYTES:
             raise ValueError(f"{FILE} is too large")
-        return _parse(content.decode("utf-8"))
+        return _parse(content.decode("utf-8"), self._robot)
 
     def changed(self) -> bool:
         """Since this was last asked; other sessions write to the file too."""
@@ -65,7 +66,7 @@ class PoseLibrary:
         name = name.strip()
         if not name or len(name) > MAX_NAME or not name.isprintable():
             raise ValueError(f"a pose needs a name of 1 to {MAX_NAME} printable characters")
-        if name in POSTURES:
+        if name in self.built_in:
             raise ValueError(f"{name} is a built-in pose; choose another name")
         with _writing:
             own = self.own()
@@ -90,23 +91,23 @@ def _fields(pose: Posture) -> dict[str, Any]:
     return {"height": round(pose.height, 3), "roll": roll, "pitch": pitch, "airborne": pose.airborne, "joints": joints}
 
 
-def _parse(text: str) -> dict[str, Posture]:
+def _parse(text: str, robot: Robot) -> dict[str, Posture]:
     try:
         stored = json.loads(text)
         if stored["version"] != 1 or len(stored["poses"]) > MAX_POSES:
             raise ValueError("of another version, or too long")
-        return {str(name)[:MAX_NAME]: _pose(fields) for name, fields in stored["poses"].items()}
+        return {str(name)[:MAX_NAME]: _pose(fields, robot) for name, fields in stored["poses"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{FILE} is not a library of poses: {error}") from error
 
 
-def _pose(fields: dict[str, Any]) -> Posture:
+def _pose(fields: dict[str, Any], robot: Robot) -> Posture:
     numbers = [float(fields[name]) for name in ("height", "roll", "pitch")]
     joints = np.radians(np.array(fields["joints"], dtype=float))
-    if joints.shape != GO2.stance.shape or not np.isfinite([*numbers, *joints]).all():
-        raise ValueError(f"a pose needs a height, a tilt and {len(GO2.stance)} joint angles")
+    if joints.shape != robot.stance.shape or not np.isfinite([*numbers, *joints]).all():
+        raise ValueError(f"a pose needs a height, a tilt and {len(robot.stance)} joint angles")
     height, roll, pitch = numbers
     if not 0.0 <= height <= MAX_HEIGHT or max(abs(roll), abs(pitch)) > MAX_TILT:
         raise ValueError("a height or tilt is out of range")
-    joints = np.clip(joints, GO2.lower, GO2.upper)
+    joints = np.clip(joints, robot.lower, robot.upper)
     return Posture(joints, height, radians(roll), radians(pitch), bool(fields["airborne"]))

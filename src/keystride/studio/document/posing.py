@@ -8,11 +8,10 @@ import numpy as np
 
 from keystride import geometry
 from keystride.keyframes.limits import angle_unit
-from keystride.keyframes.postures import POSTURES, Posture, mirror_name, stand
+from keystride.keyframes.postures import Posture, mirror_name, named_postures, stand
 from keystride.keyframes.resolve import Spot
 from keystride.keyframes.script import Keyframe
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 from keystride.studio.document.draft import Draft, change, previous_spot, seen_from
 from keystride.studio.document.keyframe_poses import Ghost, ghosts, grounded, poses
@@ -27,7 +26,7 @@ ANGLES = ("roll", "pitch", "yaw")
 def new_keyframe(draft: Draft, time: float) -> Keyframe:
     """On the path at that time, or ahead of its end; standing."""
     x, y = _on_the_way(draft, time)
-    return Keyframe(time=max(time, 0.02), position=(_metres(x), _metres(y), _metres(stand().height)))
+    return Keyframe(time=max(time, 0.02), position=(_metres(x), _metres(y), _metres(stand(draft.robot).height)))
 
 
 def set_component(draft: Draft, key: int, component: str, on: bool) -> Draft:
@@ -71,7 +70,7 @@ def set_angle(draft: Draft, key: int, name: str, angle: float) -> Draft:
 
 def set_joints(draft: Draft, key: int, joints: Floats) -> Draft:
     """Twelve angles, rad; beyond a limit becomes the limit. The tilt that a named posture brought is kept."""
-    angles = np.clip(joints, GO2.lower, GO2.upper) / angle_unit(draft.angles)
+    angles = np.clip(joints, draft.robot.lower, draft.robot.upper) / angle_unit(draft.angles)
     tilt = _implied_tilt(draft, key)
     return change(draft, key, posture=tuple(_round(angle, draft) for angle in angles.tolist()), **tilt)
 
@@ -80,12 +79,12 @@ def set_joint(draft: Draft, key: int, joint: int, angle: float, *, mirrored: boo
     """Bend one joint; mirrored: also that of the leg on the other side."""
     joints = ghosts(draft)[key].joints.copy()
     joints[joint] = angle
-    return set_joints(draft, key, mirror_leg(joints, joint // 3) if mirrored else joints)
+    return set_joints(draft, key, mirror_leg(draft.robot, joints, joint // 3) if mirrored else joints)
 
 
 def set_posture(draft: Draft, key: int, name: str) -> Draft:
     """A named posture, with its tilt and height wherever the keyframe asks for these."""
-    return _pose(draft, key, name, POSTURES[name])
+    return _pose(draft, key, name, named_postures(draft.robot)[name])
 
 
 def set_pose(draft: Draft, key: int, pose: Posture) -> Draft:
@@ -98,7 +97,7 @@ def set_pose(draft: Draft, key: int, pose: Posture) -> Draft:
 def pose_of(ghost: Ghost) -> Posture:
     """What a ghost shows, to be used elsewhere."""
     roll, pitch, _ = ghost.angles.tolist()
-    standing = grounded(ghost.joints, roll, pitch)
+    standing = grounded(ghost.robot, ghost.joints, roll, pitch)
     height = float(ghost.position[2])
     return Posture(ghost.joints, height, roll, pitch, airborne=height > standing + MOVED)
 
@@ -124,7 +123,7 @@ def mirror_posture(draft: Draft, key: int) -> Draft:
         draft = change(draft, key, roll=_round(-keyframe.roll, draft))
     if isinstance(keyframe.posture, str):
         return change(draft, key, posture=mirror_name(keyframe.posture))
-    return set_joints(draft, key, GO2.mirror_joints(ghosts(draft)[key].joints))
+    return set_joints(draft, key, draft.robot.mirror_joints(ghosts(draft)[key].joints))
 
 
 def set_relative(draft: Draft, key: int, relative: bool) -> Draft:
@@ -140,13 +139,13 @@ def set_relative(draft: Draft, key: int, relative: bool) -> Draft:
 def stand_on_ground(draft: Draft, key: int) -> Draft:
     """The height at which the lowest foot touches the ground."""
     ghost = ghosts(draft)[key]
-    height = grounded(ghost.joints, float(ghost.angles[0]), float(ghost.angles[1]))
+    height = grounded(ghost.robot, ghost.joints, float(ghost.angles[0]), float(ghost.angles[1]))
     return place(draft, key, ghost.position[:2], height)
 
 
 def feet_in_world(ghost: Ghost) -> Floats:
     """(4, 3) centres of the feet, m."""
-    return ghost.position + geometry.rotate(ghost.orientation, feet_from_joints(GO2, ghost.joints))
+    return ghost.position + geometry.rotate(ghost.orientation, feet_from_joints(ghost.robot, ghost.joints))
 
 
 def set_foot(draft: Draft, key: int, leg: int, foot: Floats, *, mirrored: bool = False) -> Draft:
@@ -155,20 +154,20 @@ def set_foot(draft: Draft, key: int, leg: int, foot: Floats, *, mirrored: bool =
     Mirrored: the leg on the other side does the same.
     """
     ghost = ghosts(draft)[key]
-    feet = feet_from_joints(GO2, ghost.joints)
+    feet = feet_from_joints(ghost.robot, ghost.joints)
     feet[leg] = geometry.rotate_inverse(ghost.orientation, foot - ghost.position)
     joints = ghost.joints.copy()
-    bent, _ = joints_from_feet(GO2, feet)
+    bent, _ = joints_from_feet(draft.robot, feet)
     joints[3 * leg : 3 * leg + 3] = bent[3 * leg : 3 * leg + 3]
     if mirrored:
-        joints = mirror_leg(joints, leg)
+        joints = mirror_leg(draft.robot, joints, leg)
     return set_joints(_hold_height(draft, key, ghost), key, joints)
 
 
-def mirror_leg(joints: Floats, leg: int) -> Floats:
+def mirror_leg(robot: Robot, joints: Floats, leg: int) -> Floats:
     """The leg on the other side as this one is; (12,)."""
-    image = GO2.mirror_joints(joints)
-    other = int(GO2.mirror_order[3 * leg]) // 3
+    image = robot.mirror_joints(joints)
+    other = int(robot.mirror_order[3 * leg]) // 3
     joints = joints.copy()
     joints[3 * other : 3 * other + 3] = image[3 * other : 3 * other + 3]
     return joints
@@ -180,13 +179,14 @@ def with_planted_feet(draft: Draft, key: int, edit: Callable[[Draft], Draft]) ->
     changed = edit(_hold_height(draft, key, before))
     after = ghosts(changed)[key]
     feet = geometry.rotate_inverse(after.orientation, feet_in_world(before) - after.position)
-    joints, _ = joints_from_feet(GO2, feet)
+    joints, _ = joints_from_feet(draft.robot, feet)
     return set_joints(changed, key, joints)
 
 
-def legs_at_limits(joints: Floats) -> tuple[bool, ...]:
+def legs_at_limits(ghost: Ghost) -> tuple[bool, ...]:
     """For each leg whether one of its joints is at a limit."""
-    near = (joints <= GO2.lower + AT_LIMIT) | (joints >= GO2.upper - AT_LIMIT)
+    lower, upper = ghost.robot.lower + AT_LIMIT, ghost.robot.upper - AT_LIMIT
+    near = (ghost.joints <= lower) | (ghost.joints >= upper)
     return tuple(bool(leg.any()) for leg in near.reshape(4, 3))
 
 
@@ -218,7 +218,7 @@ def _implied_tilt(draft: Draft, key: int) -> dict[str, float]:
     keyframe, scale = draft.keyframe(key), angle_unit(draft.angles)
     if not isinstance(keyframe.posture, str):
         return {}
-    tilt = {name: getattr(POSTURES[keyframe.posture], name) for name in ("roll", "pitch")}
+    tilt = {name: getattr(named_postures(draft.robot)[keyframe.posture], name) for name in ("roll", "pitch")}
     return {
         name: _round(angle / scale, draft) for name, angle in tilt.items() if angle and getattr(keyframe, name) is None
     }
@@ -235,7 +235,7 @@ def _without(draft: Draft, key: int, component: str) -> Draft:
 
 def _on_the_way(draft: Draft, time: float) -> tuple[float, float]:
     script = draft.script()
-    shown = poses(script) if script else []
+    shown = poses(script, draft.robot) if script else []
     if not shown or time > draft.end:
         return _end_of(shown).ahead(AMBLE * (time - draft.end), 0.0)
     times = [0.0, *(mark.keyframe.time for mark in draft.marks)]

@@ -7,6 +7,7 @@ from typing import Any
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe, Stage
 from keystride.keyframes.validate import validate_script
+from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft, Mark
 from keystride.studio.document.history import Document, Moment, SavedFile
 
@@ -26,7 +27,7 @@ def dump(document: Document, settings: dict[str, Any] | None = None, steps: int 
     return text
 
 
-def load(text: str) -> tuple[Document, dict[str, Any]]:
+def load(text: str, robot: Robot) -> tuple[Document, dict[str, Any]]:
     """Return the document and the settings. StorageError if anything in the text is not as `dump` writes it."""
     try:
         stored = json.loads(text)
@@ -34,13 +35,20 @@ def load(text: str) -> tuple[Document, dict[str, Any]]:
             raise StorageError("written by another version")
         marks = [Mark(int(key), Keyframe.model_validate(_tuples(fields))) for key, fields in stored["marks"]]
         stages = [Stage.model_validate(fields) for fields in stored.get("stages", ())]
-        past, future = ([_moment(step, marks, stages) for step in stored[side]] for side in ("past", "future"))
-        document = Document()
-        document.now, document.revision = _moment(stored["now"], marks, stages), int(stored.get("revision", 0))
+
+        def moment(step: dict[str, Any]) -> Moment:
+            draft = _draft(step, robot, marks, stages)
+            return Moment(draft, str(step["name"]), tuple(key for key in step["selection"] if key in draft.keys))
+
+        past, future = ([moment(step) for step in stored[side]] for side in ("past", "future"))
+        document = Document(Draft(robot))
+        document.now, document.revision = moment(stored["now"]), int(stored.get("revision", 0))
         document.past.extend(past)
         document.future.extend(future)
         document.files = {
-            str(name): SavedFile(_draft(file, marks, stages), None if file["digest"] is None else str(file["digest"]))
+            str(name): SavedFile(
+                _draft(file, robot, marks, stages), None if file["digest"] is None else str(file["digest"])
+            )
             for name, file in stored["files"].items()
         }
         return document, dict(stored["settings"])
@@ -48,7 +56,7 @@ def load(text: str) -> tuple[Document, dict[str, Any]]:
         raise StorageError(f"not a stored document: {error}") from error
 
 
-def load_latest(whole: str, latest: str) -> tuple[Document, dict[str, Any]]:
+def load_latest(whole: str, latest: str, robot: Robot) -> tuple[Document, dict[str, Any]]:
     """Return a stored document as its latest copy without history has it, which a browser stores more often.
 
     Either text may be empty. StorageError if neither can be read.
@@ -56,7 +64,7 @@ def load_latest(whole: str, latest: str) -> tuple[Document, dict[str, Any]]:
     found = []
     for text in (whole, latest):
         try:
-            found.append(load(text))
+            found.append(load(text, robot))
         except StorageError:
             continue
     if not found:
@@ -114,12 +122,7 @@ def _written_fields(keyframe: Keyframe) -> dict[str, Any]:
     return {name: value for name, value in keyframe.__dict__.items() if value is not None and value is not False}
 
 
-def _moment(step: dict[str, Any], marks: list[Mark], stages: list[Stage]) -> Moment:
-    draft = _draft(step, marks, stages)
-    return Moment(draft, str(step["name"]), tuple(key for key in step["selection"] if key in draft.keys))
-
-
-def _draft(step: dict[str, Any], marks: list[Mark], stages: list[Stage]) -> Draft:
+def _draft(step: dict[str, Any], robot: Robot, marks: list[Mark], stages: list[Stage]) -> Draft:
     """Checked as a script is: what comes back from a browser or a disk may be anything."""
     chosen = tuple(marks[row] for row in step["rows"] if row >= 0)
     if len({mark.key for mark in chosen}) != len(chosen) or not all(0 < mark.key < step["next"] for mark in chosen):
@@ -130,7 +133,7 @@ def _draft(step: dict[str, Any], marks: list[Mark], stages: list[Stage]) -> Draf
     if chosen:
         keyframes = [dict(mark.keyframe.__dict__) for mark in chosen]
         validate_script({"version": version, "angles": step["angles"], "stage": stage, "keyframes": keyframes})
-    return Draft(chosen, step["angles"], int(step["next"]), version, stage)
+    return Draft(robot, chosen, step["angles"], int(step["next"]), version, stage)
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:

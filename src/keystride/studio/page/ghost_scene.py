@@ -9,7 +9,6 @@ import trimesh
 import viser
 
 from keystride import geometry
-from keystride.robot.go2 import GO2
 from keystride.studio.document.keyframe_poses import Ghost
 from keystride.studio.document.posing import feet_in_world, legs_at_limits
 from keystride.studio.page import handles, palette
@@ -133,8 +132,9 @@ class GhostScene:
         shade = np.array([SHADE[key == self._selected] for key in self._ghosts], dtype=np.float32)
         posed = np.array([ghost.posed for ghost in self._ghosts.values()])
         chosen = next((row for row, key in enumerate(self._ghosts) if key == self._selected), None)
-        limits = legs_at_limits(self._ghosts[self._selected].joints) if self._selected in self._ghosts else ()
-        stuck = {GO2.leg_names[leg] for leg, at_limit in enumerate(limits) if at_limit}
+        ghost = self._ghosts.get(self._selected) if self._selected is not None else None
+        limits = zip(ghost.robot.leg_names, legs_at_limits(ghost), strict=True) if ghost else ()
+        stuck = {leg for leg, at_limit in limits if at_limit}
         for body, handle in zip(self._figure.bodies, self._bodies, strict=True):
             own = colours.copy()
             if chosen is not None and posed[chosen] and body.name.split("_")[0] in stuck:
@@ -162,7 +162,7 @@ class GhostScene:
             return
         self._handles["yaw"].position = self._handles["height"].position = ghost.position
         self._handles["yaw"].wxyz = geometry.from_yaw(ghost.angles[2])
-        limits = legs_at_limits(ghost.joints)
+        limits = legs_at_limits(ghost)
         for name, foot, at_limit in zip(handles.FEET, feet_in_world(ghost), limits, strict=True):
             self._handles[name].position = foot
             self._handles[name].color = palette.LIMIT if at_limit and ghost.posed else palette.FOOT

@@ -10,7 +10,6 @@ import numpy as np
 
 from keystride import geometry
 from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
 from keystride.studio.document.keyframe_poses import Ghost
 from keystride.studio.document.posing import feet_in_world
 
@@ -18,7 +17,7 @@ RING_RADIUS, RING_TUBE = 0.5, 0.03  # m
 ARROW_FROM, ARROW_TO, ARROW_RADIUS = 0.16, 0.46, 0.04  # m above the base
 FOOT_RADIUS = 0.055  # m
 FARTHEST = 30.0  # m: a pointer near the horizon does not drag a ghost to infinity
-FEET = tuple(f"foot {leg}" for leg in GO2.leg_names)
+FEET = ("front left foot", "front right foot", "rear left foot", "rear right foot")
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Grab:
         if self.handle in FEET:
             leg = FEET.index(self.handle)
             foot = feet_in_world(self.ghost)[leg] + point - self.point
-            foot[2] = max(foot[2], GO2.foot_radius)
+            foot[2] = max(foot[2], self.ghost.robot.foot_radius)
             return Move(self.key, foot=(leg, foot))
         level = float(self.point[2])
         shift = ray.at_height(level) - self.ray.at_height(level)

@@ -1,6 +1,6 @@
 """The robot's looks as meshes: the visual primitives of its model, body by body, coarse enough for any browser."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,8 +9,7 @@ import numpy as np
 import trimesh
 from numpy.typing import NDArray
 
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 from keystride.robot.model import load_model
 
 LOOKS = 2  # geom group of the visual primitives
@@ -37,19 +36,16 @@ class Body:
     name: str
     whole: Surface
     outline: Surface  # without small parts, for ghosts
-
-    @property
-    def is_leg(self) -> bool:
-        return self.name != GO2.base_body
+    is_leg: bool
 
 
 class Figure:
     """The robot's bodies, and where they are in a pose. Not for two threads at once."""
 
-    def __init__(self) -> None:
-        self._model = load_model(GO2)
+    def __init__(self, robot: Robot) -> None:
+        self._model = load_model(robot)
         self._data = mujoco.MjData(self._model)
-        self.bodies = robot_bodies()
+        self.bodies = robot_bodies(robot)
 
     def place(self, position: Floats, orientation: Floats, joints: Floats) -> tuple[Floats, Floats]:
         """(B, 3) positions and (B, 4) orientations of the bodies in the world."""
@@ -59,19 +55,20 @@ class Figure:
 
 
 @cache
-def robot_bodies() -> tuple[Body, ...]:
-    return tuple(_bodies(load_model(GO2)))
+def robot_bodies(robot: Robot) -> tuple[Body, ...]:
+    return tuple(_bodies(load_model(robot), robot.base_body))
 
 
-def _bodies(model: mujoco.MjModel) -> Iterator[Body]:
+def _bodies(model: mujoco.MjModel, base: str) -> Iterator[Body]:
     for body in range(1, model.nbody):
         seen = (model.geom_bodyid == body) & (model.geom_group == LOOKS)
         large = seen & (model.geom_rbound > GHOST_DETAIL)
-        yield Body(model.body(body).name, *(_merged(model, np.flatnonzero(geoms)) for geoms in (seen, large)))
+        name, whole, outline = model.body(body).name, _merged(model, seen), _merged(model, large)
+        yield Body(name, whole, outline, is_leg=name != base)
 
 
-def _merged(model: mujoco.MjModel, geoms: Sequence[int] | NDArray[np.intp]) -> Surface:
-    parts = [_part(model, int(geom)) for geom in geoms]
+def _merged(model: mujoco.MjModel, geoms: NDArray[np.bool_]) -> Surface:
+    parts = [_part(model, int(geom)) for geom in np.flatnonzero(geoms)]
     starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
     return Surface(
         np.concatenate([part.vertices for part in parts]),

@@ -9,9 +9,9 @@ import numpy as np
 import viser
 
 from keystride.keyframes.limits import TILT_LIMITS
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.script import MAX_LABEL, MAX_METRES, MAX_SECONDS
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Robot
 from keystride.studio.document import draft as drafts
 from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft
@@ -27,8 +27,8 @@ Asked = Callable[[Edit, str], None]  # the edit, and the gesture that it belongs
 
 
 class KeyframePanel:
-    def __init__(self, gui: viser.GuiApi, asked: Asked, save_pose: Callable[[str], None]) -> None:
-        self._gui, self._asked, self._save_pose = gui, asked, save_pose
+    def __init__(self, gui: viser.GuiApi, robot: Robot, asked: Asked, save_pose: Callable[[str], None]) -> None:
+        self._gui, self._robot, self._asked, self._save_pose = gui, robot, asked, save_pose
         self._touched: dict[int, float] = {}
         self._head = gui.add_html("")
         with gui.add_folder("Keyframe") as self._folder:
@@ -72,7 +72,9 @@ class KeyframePanel:
     def _add_posture(self) -> None:
         with self._gui.add_folder("Posture") as self._posture_folder:
             self._has_posture = self._gui.add_checkbox("ask for posture", False)
-            self._named = self._gui.add_dropdown("posture", (CUSTOM, *POSTURES), initial_value=CUSTOM)
+            self._named = self._gui.add_dropdown(
+                "posture", (CUSTOM, *named_postures(self._robot)), initial_value=CUSTOM
+            )
             self._poses = self._gui.add_html("")  # pictures; the page says which one was clicked
             self._pose_name = self._gui.add_text("pose name", "", hint="to save the pose under, for other keyframes")
             keep = self._gui.add_button("Save this pose", color=palette.BUTTON, icon=viser.Icon.BOOKMARK)
@@ -83,7 +85,7 @@ class KeyframePanel:
             self._planted = self._gui.add_checkbox(
                 "keep feet planted", False, hint="moving the body bends the legs, and the feet stay"
             )
-            self._joints = [self._add_joint(joint) for joint in range(len(GO2.joint_names))]
+            self._joints = [self._add_joint(joint) for joint in range(len(self._robot.joint_names))]
         self._switch(self._has_posture, "posture")
         self._bind(self._named, "", _postured)
         self._press(mirrored, posing.mirror_posture)
@@ -94,9 +96,9 @@ class KeyframePanel:
         keep.on_click(kept)
 
     def _add_joint(self, joint: int) -> viser.GuiSliderHandle[float]:
-        low, high = (float(np.degrees(limit[joint])) for limit in (GO2.lower, GO2.upper))
-        name = GO2.joint_names[joint].removesuffix("_joint").replace("_", " ")
-        stance = float(np.degrees(GO2.stance[joint]))
+        low, high = (float(np.degrees(limit[joint])) for limit in (self._robot.lower, self._robot.upper))
+        name = self._robot.joint_names[joint].removesuffix("_joint").replace("_", " ")
+        stance = float(np.degrees(self._robot.stance[joint]))
         slider = self._gui.add_slider(f"{name} (°)", round(low, 1), round(high, 1), 0.1, round(stance, 1))
         self._bind(slider, f"joint {joint}", lambda angle: self._bent(joint, angle))
         return slider

@@ -14,7 +14,7 @@ from keystride.evaluation.errors import keyframe_errors, met
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
 from keystride.keyframes.resolve import resolve, spots, stack
 from keystride.keyframes.script import Script
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Robot
 from keystride.task.terminations import fallen
 
 MISSED = 0.5  # a keyframe that fewer roll-outs meet is helped
@@ -45,15 +45,20 @@ def first_missed(shares: list[float]) -> int | None:
 
 
 def coach(
-    script: Script, controller: Controller, world: World, shares: list[float], asked: Callable[[], bool] = lambda: True
+    script: Script,
+    robot: Robot,
+    controller: Controller,
+    world: World,
+    shares: list[float],
+    asked: Callable[[], bool] = lambda: True,
 ) -> tuple[Tip, ...]:
     """Return what works for the first keyframe that is missed; nothing if none is, or if it is no longer asked."""
     row = first_missed(shares)
     if row is None:
         return ()
-    goals = resolve(script)[:, : row + 1 + LOOK_AHEAD]
+    goals = resolve(script, robot)[:, : row + 1 + LOOK_AHEAD]
     variants = [*_delayed(script, goals, row), *_shortened(script, goals, row), *_loosened(script, goals, row)]
-    works = _try([variant for _, variant in variants], row, controller, world, asked)
+    works = _try([variant for _, variant in variants], row, robot, controller, world, asked)
     if works is None:
         return ()
     best: dict[Kind, Tip] = {}
@@ -121,14 +126,14 @@ def _without_absent(goals: Goals) -> Goals:
 
 
 def _try(
-    variants: list[Goals], row: int, controller: Controller, world: World, asked: Callable[[], bool]
+    variants: list[Goals], row: int, robot: Robot, controller: Controller, world: World, asked: Callable[[], bool]
 ) -> list[bool] | None:
     """For each variant whether enough robots meet the keyframe; None if nobody asks any more."""
     rows = np.repeat(np.arange(len(variants)), ROBOTS)
     goals = stack(variants)[rows]  # (E, K)
     due, count = goals.step[:, row], len(rows)
-    simulator = make_simulator(GO2, count, world)
-    simulator.reset(np.arange(count), noisy_stance(GO2, count, np.random.default_rng(0)))
+    simulator = make_simulator(robot, count, world)
+    simulator.reset(np.arange(count), noisy_stance(robot, count, np.random.default_rng(0)))
     state = simulator.state()
     action = controller.resting_action(state.joint_angles)
     good, upright = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
@@ -137,7 +142,7 @@ def _try(
             return None
         target, action = controller.step(state, goals, np.full(count, step), action)
         state = frozen_where_diverged(moved := simulator.advance(target), state)
-        upright &= ~(fallen(GO2, state) | moved.diverged)
+        upright &= ~(fallen(robot, state) | moved.diverged)
         now = due == step + 1
         if now.any():
             errors = keyframe_errors(goals[:, row : row + 1], state.position, state.orientation, state.joint_angles)

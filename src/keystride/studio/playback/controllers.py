@@ -9,8 +9,7 @@ from keystride.policy.bundle import known
 from keystride.policy.loading import open_policy
 from keystride.policy.metadata import PolicyError
 from keystride.policy.runtime import Policy
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 
 STAND_STILL = "stand still (no policy)"
 
@@ -31,8 +30,11 @@ __all__ = [
 class StandStill:
     """Holds the stance, whatever the keyframes ask for: to edit by, where no policy is at hand."""
 
+    def __init__(self, robot: Robot) -> None:
+        self._stance = robot.stance
+
     def step(self, state: object, goals: Goals, now: object, previous_action: Floats) -> tuple[Floats, Floats]:
-        return np.tile(GO2.stance, (len(previous_action), 1)), np.zeros_like(previous_action)
+        return np.tile(self._stance, (len(previous_action), 1)), np.zeros_like(previous_action)
 
     def resting_action(self, joint_angles: Floats) -> Floats:
         return np.zeros_like(joint_angles)
@@ -58,9 +60,9 @@ def first_choice() -> str:
     return DEFAULT_POLICY if DEFAULT_POLICY in names else (*names, STAND_STILL)[0]
 
 
-def load(name_or_path: str) -> Controller:
+def load(name_or_path: str, robot: Robot) -> Controller:
     """PolicyError says why it cannot be used. A run that is still training needs torch, and some seconds."""
-    return StandStill() if name_or_path == STAND_STILL else open_policy(name_or_path)
+    return StandStill(robot) if name_or_path == STAND_STILL else open_policy(name_or_path, robot=robot)
 
 
 def follows(controller: Controller) -> tuple[str, ...]:

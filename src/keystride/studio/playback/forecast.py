@@ -27,8 +27,7 @@ from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.physics.simulator import Randomization, State
 from keystride.policy.guide import Guide, Route, guided
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 from keystride.studio.playback.coaching import Tip, coach
 from keystride.studio.playback.sight import Difference, first_difference
 from keystride.task.terminations import fallen
@@ -45,6 +44,7 @@ UPRIGHT = np.iinfo(np.int64).max
 class Question:
     """What to forecast."""
 
+    robot: Robot
     script: Script
     policy: str  # a name or a path
     friction: float
@@ -96,7 +96,7 @@ class Batch:
     steps_simulated: int = 0  # by the last run
 
     def __post_init__(self) -> None:
-        self._conditions: tuple[str, float, bool] | None = None
+        self._conditions: tuple[Robot, str, float, bool] | None = None
         self._goals: Goals | None = None
         self._states: list[State] = []
         self._falls: list[NDArray[np.bool_]] = []
@@ -104,7 +104,7 @@ class Batch:
 
     def run(self, question: Question, controller: Controller, asked: Callable[[], bool] = lambda: True) -> None:
         """Simulate what is new. Withdrawn is raised as soon as `asked` returns False."""
-        asked_goals = script_goals(question.script, position=np.zeros((self.rollouts, 2)))
+        asked_goals = script_goals(question.script, position=np.zeros((self.rollouts, 2)), robot=question.robot)
         goals = self._resume(question, controller, asked_goals)
         end, state, action = int(episode_ends(goals).max()), self._states[-1], self._action
         self.steps_simulated = 0
@@ -116,7 +116,7 @@ class Batch:
             target, action = self._driver.step(state, goals, np.full(self.rollouts, step), action)
             state = frozen_where_diverged(moved := self._simulator.advance(target), state)
             self._states.append(state)
-            self._falls.append(fallen(GO2, state) | moved.diverged)
+            self._falls.append(fallen(question.robot, state) | moved.diverged)
             self.steps_simulated += 1
             if step % SNAPSHOT_STEPS == SNAPSHOT_STEPS - 1:
                 self._keep(action)
@@ -129,21 +129,19 @@ class Batch:
 
     def _resume(self, question: Question, controller: Controller, goals: Goals) -> Goals:
         """Go back to the last snapshot before anything differs, or to the start; return the goals to go on with."""
-        conditions = (question.policy, question.friction, question.inbetween)
+        conditions = (question.robot, question.policy, question.friction, question.inbetween)
         if self._goals is None or conditions != self._conditions:
             world = World(slight_differences(question.friction), seed=self.seed)
-            self._simulator = make_simulator(GO2, self.rollouts, world)
-            self._simulator.reset(
-                np.arange(self.rollouts), noisy_stance(GO2, self.rollouts, np.random.default_rng(self.seed))
-            )
+            self._simulator = make_simulator(question.robot, self.rollouts, world)
+            start = noisy_stance(question.robot, self.rollouts, np.random.default_rng(self.seed))
+            self._simulator.reset(np.arange(self.rollouts), start)
             self._states, self._falls = [self._simulator.state()], []
-            self._driver = guided(controller, GO2, inbetween=question.inbetween)
+            self._driver = _guided(controller, question)
             self._snapshots = {}
             self._keep(controller.resting_action(self._states[0].joint_angles))
             difference = Difference(None)
         else:
-            start_state = self._states[0]
-            difference = first_difference(controller, start_state, self._goals, goals, inbetween=question.inbetween)
+            difference = first_difference(_guided(controller, question), self._states[0], self._goals, goals)
             goals = self._goals if difference.step is None else goals
         self._conditions, self._goals = conditions, goals
         last = len(self._states) - 1
@@ -190,6 +188,10 @@ def summarize(batches: list[Batch], script: Script) -> Chances:
     )
 
 
+def _guided(controller: Controller, question: Question) -> Controller:
+    return guided(controller, question.robot, inbetween=question.inbetween)
+
+
 def roll_out(
     question: Question, controller: Controller, rollouts: int, seed: int, asked: Callable[[], bool] = lambda: True
 ) -> Chances:
@@ -202,7 +204,7 @@ def roll_out(
 class Rounds:
     """Answers the latest question in a thread, more precisely with every round; older questions are dropped."""
 
-    def __init__(self, load: Callable[[str], Controller], answer: Callable[[Question, Chances], None]) -> None:
+    def __init__(self, load: Callable[[str, Robot], Controller], answer: Callable[[Question, Chances], None]) -> None:
         self._load, self._answer = cache(load), answer
         self._batches = [Batch(seed) for seed in range(ROUNDS)]
         self._latest: Question | None = None
@@ -232,7 +234,7 @@ class Rounds:
                 self._answer_in_rounds(question)
 
     def _answer_in_rounds(self, question: Question) -> None:
-        controller = self._load(question.policy)
+        controller = self._load(question.policy, question.robot)
         tips: tuple[Tip, ...] = ()
 
         def asked() -> bool:
@@ -245,8 +247,8 @@ class Rounds:
                 if count == 1:
                     self._answer(question, chances)
                     world = World(slight_differences(question.friction))
-                    driver = guided(controller, GO2, inbetween=question.inbetween)
-                    tips = coach(question.script, driver, world, chances.shares, asked)
+                    driver = _guided(controller, question)
+                    tips = coach(question.script, question.robot, driver, world, chances.shares, asked)
                     if not asked():
                         return
                 self._answer(question, Chances(**{**chances.__dict__, "tips": tips}))

@@ -11,14 +11,17 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from keystride.keyframes.files import plain
 from keystride.keyframes.validate import validate_script
+from keystride.robot.description import Robot
 from keystride.studio.playback import controllers
 from keystride.studio.playback.coaching import Tip
 from keystride.studio.playback.forecast import Chances, Question, Rounds
 
 NICENESS = 10
+ROBOT_FORMAT = TypeAdapter(Robot)
 MOST_PROCESSES = 4  # over all sessions: each takes more than 100 MB
 _free = threading.BoundedSemaphore(MOST_PROCESSES)
 
@@ -45,6 +48,7 @@ class Forecaster:
         if process is None or process.stdin is None:
             return
         line = {"number": number, "script": plain(question.script), "policy": question.policy}
+        line |= {"robot": ROBOT_FORMAT.dump_python(question.robot, mode="json")}
         line |= {"friction": question.friction, "inbetween": question.inbetween}
         with suppress(BrokenPipeError, ValueError):  # it has been closed, or has said on its own why it ended
             print(json.dumps(line), file=process.stdin, flush=True)
@@ -90,8 +94,8 @@ def main() -> None:
     rounds = Rounds(controllers.load, _tell)
     for line in sys.stdin:
         asked = json.loads(line)
-        script = validate_script(asked["script"])
-        rounds.ask(Question(script, asked["policy"], asked["friction"], asked["number"], asked["inbetween"]))
+        robot, script = ROBOT_FORMAT.validate_python(asked["robot"]), validate_script(asked["script"])
+        rounds.ask(Question(robot, script, asked["policy"], asked["friction"], asked["number"], asked["inbetween"]))
     rounds.close()
 
 

@@ -15,8 +15,7 @@ from keystride.keyframes.goals import Goals, empty_goals
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import State
 from keystride.policy.guide import Guide, Route, guided
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 from keystride.studio.playback.sight import first_difference
 from keystride.studio.playback.trajectory_buffer import Pose, TrajectoryBuffer
 from keystride.task.terminations import fallen
@@ -46,14 +45,15 @@ class Conditions:
 class Player:
     """One robot. `head` is the control step that is shown; `goals` is a batch of one."""
 
-    def __init__(self, controller: Controller, friction: float, *, inbetween: bool = True) -> None:
+    def __init__(self, robot: Robot, controller: Controller, friction: float, *, inbetween: bool = True) -> None:
+        self._robot = robot
         self.inbetween = inbetween  # fill gaps that are longer than the policy was trained on
         self.goals = empty_goals(1, 1)
         self.head = 0
         self.pushes: dict[int, Floats] = {}  # control step, (3,) m/s
         self.conditions = {0: Conditions(controller, friction)}  # by the control step from which they hold
         self.edited_on_the_way = False  # more than one script led to what is recorded
-        self._simulator = CpuSimulator(GO2, 1, threads=1)
+        self._simulator = CpuSimulator(robot, 1, threads=1)
         self.rewind()
 
     @property
@@ -89,7 +89,7 @@ class Player:
         self.trajectory, self._snapshots, self.fell = TrajectoryBuffer(), {}, NEVER
         self._verdicts: dict[int, bool] = {}
         self.edited_on_the_way = False
-        self._simulator.reset(HERE, exact_stance(GO2))
+        self._simulator.reset(HERE, exact_stance(self._robot))
         self._simulator.set_friction(self.conditions[0].friction)
         self._start = self._state = self._simulator.state()
         self._drivers = {0: self._guided(self.conditions[0])}  # by the step from which they drive
@@ -115,8 +115,7 @@ class Player:
             self.edited_on_the_way = True
             return
         differences = [
-            first_difference(each.controller, self._start, old, self.goals, inbetween=self.inbetween)
-            for each in self.conditions.values()
+            first_difference(self._guided(each), self._start, old, self.goals) for each in self.conditions.values()
         ]
         if self.edited_on_the_way or (len(differences) > 1 and any(each.step is not None for each in differences)):
             self.rewind()
@@ -184,7 +183,7 @@ class Player:
         return driver.route if isinstance(driver, Guide) else None
 
     def _guided(self, conditions: Conditions) -> Controller:
-        return guided(conditions.controller, GO2, inbetween=self.inbetween)
+        return guided(conditions.controller, self._robot, inbetween=self.inbetween)
 
     def _driver(self, step: int) -> Controller:
         """The controller at a step, with waypoints; one for each change of conditions."""
@@ -224,7 +223,7 @@ class Player:
         if not state.diverged[0]:  # a simulation that blew up stays at its last sane state
             self._state = state
         self.trajectory.append(self._state)
-        if self.fell == NEVER and (state.diverged[0] or fallen(GO2, self._state)[0]):
+        if self.fell == NEVER and (state.diverged[0] or fallen(self._robot, self._state)[0]):
             self.fell = self.recorded
 
     def _cut(self, step: int) -> None:

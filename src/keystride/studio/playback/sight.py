@@ -20,20 +20,18 @@ class Difference:
     route: Route | None = None  # with which a guide goes on from there
 
 
-def first_difference(
-    controller: Controller, start: State, old: Goals, new: Goals, *, inbetween: bool = False
-) -> Difference:
-    """Compare what a controller sees of two scripts from a start; goals are the same for all robots.
+def first_difference(controller: Controller, start: State, old: Goals, new: Goals) -> Difference:
+    """Compare what a controller, fresh if it is a guide, sees of two scripts from a start; goals are the same for all robots.
 
     A policy sees the next few keyframes that have not expired. Waypoints depend on the whole script: where a guide adds
     any, everything differs. Any other controller is assumed to see all keyframes.
     """
     if _same(old, new):
         return Difference(None)
-    if not isinstance(controller, Policy):
+    if not isinstance(controller, Policy | Guide):
         return Difference(0)
     step = _seen_from(old[:1], new[:1], controller.metadata.max_keyframes)
-    if not inbetween or step == 0:
+    if isinstance(controller, Policy) or step == 0:
         return Difference(step)
     routes = [_planned(controller, start, goals) for goals in (old, new)]
     if any(route.plan.soft.any() for route in routes):
@@ -57,9 +55,8 @@ def _seen_from(old: Goals, new: Goals, most: int) -> int | None:
     return int(steps[np.argmax(differs)]) if differs.any() else None
 
 
-def _planned(policy: Policy, start: State, goals: Goals) -> Route:
+def _planned(guide: Guide, start: State, goals: Goals) -> Route:
     """The route that a guide takes from the start."""
-    guide = Guide(policy)
     guide.seen(start, goals, np.zeros(len(goals.step), dtype=np.int64))
     assert guide.route is not None
     return guide.route
