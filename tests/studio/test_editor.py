@@ -11,7 +11,7 @@ from keystride.robot.go2 import GO2
 from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import Document
-from keystride.studio.editor import SETTLE, SPEEDS, Editor
+from keystride.studio.editor import RESIMULATE_DELAY, SPEEDS, Editor
 from keystride.studio.playback.forecast import Chances
 
 SCRIPT = Script(
@@ -81,10 +81,10 @@ def test_what_is_at_the_head_is_what_the_script_leads_to(editor: Editor):
     settle(editor)
     before = editor.player.goals
     editor.edit(lambda draft: posing.set_height(draft, 2, 0.3), now=150.0)
-    editor.tick(150.0 + SETTLE / 2)
+    editor.tick(150.0 + RESIMULATE_DELAY / 2)
     assert editor.player.goals is before  # while the user is still at it
     assert editor.simulating
-    settle(editor, 150.0 + 2 * SETTLE)
+    settle(editor, 150.0 + 2 * RESIMULATE_DELAY)
     assert not editor.simulating
     assert editor.player.goals.position[0, 1, 2] == 0.3
 

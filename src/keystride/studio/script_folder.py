@@ -18,7 +18,7 @@ from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import SavedFile
 from keystride.studio.document.yaml_text import merge
 
-KINDS = (".yaml", ".yml", ".json")
+SCRIPT_SUFFIXES = (".yaml", ".yml", ".json")
 _writing = threading.Lock()  # of all sessions: between the check of a digest and the write nobody else writes
 
 
@@ -46,7 +46,9 @@ class ScriptFolder:
 
     def names(self) -> tuple[str, ...]:
         found = (
-            path for path in self.folder.iterdir() if path.suffix.lower() in KINDS and not path.name.startswith(".")
+            path
+            for path in self.folder.iterdir()
+            if path.suffix.lower() in SCRIPT_SUFFIXES and not path.name.startswith(".")
         )
         return tuple(sorted(path.name for path in found if path.is_file()))
 
@@ -90,7 +92,7 @@ class ScriptFolder:
 
     def complete(self, name: str) -> str:
         """Add .yaml to a name without a kind."""
-        return name if Path(name).suffix.lower() in KINDS else f"{name}.yaml"
+        return name if Path(name).suffix.lower() in SCRIPT_SUFFIXES else f"{name}.yaml"
 
     def _content(self, name: str) -> bytes:
         with self._path(name).open("rb") as file:
@@ -98,9 +100,14 @@ class ScriptFolder:
 
     def _path(self, name: str) -> Path:
         plain = Path(name).name == name == PureWindowsPath(name).name
-        if not plain or name.startswith(".") or not name.isprintable() or Path(name).suffix.lower() not in KINDS:
+        if (
+            not plain
+            or name.startswith(".")
+            or not name.isprintable()
+            or Path(name).suffix.lower() not in SCRIPT_SUFFIXES
+        ):
             raise BadName(
-                f"{name!r} is not a name for a script; allowed: letters, no folders, ending in {', '.join(KINDS)}"
+                f"{name!r} is not a name for a script; allowed: letters, no folders, ending in {', '.join(SCRIPT_SUFFIXES)}"
             )
         return self.folder / name
 

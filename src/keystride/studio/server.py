@@ -20,7 +20,7 @@ from keystride.studio.editor import Editor
 from keystride.studio.live.live_run import Target
 from keystride.studio.page.meshes import robot_bodies
 from keystride.studio.script_folder import ScriptFolder
-from keystride.studio.session import Session, set_colours
+from keystride.studio.session import StudioSession, set_colours
 from keystride.studio.tab_restore import TabRestore
 from keystride.web_access import cap_uploads, start_server
 
@@ -70,7 +70,7 @@ class _Server(viser.ViserServer):
 class Studio:
     def __init__(self, opening: Opening, host: str, port: int) -> None:
         self._opening = opening
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[int, StudioSession] = {}
         self._tabs = TabRestore()
         self._lock = threading.Lock()
         # Between the moment a browser leaves and the end of its session, what is sent goes nowhere.
@@ -85,7 +85,7 @@ class Studio:
         self._server.on_client_disconnect(self._on_disconnect)
 
     @property
-    def sessions(self) -> tuple[Session, ...]:
+    def sessions(self) -> tuple[StudioSession, ...]:
         with self._lock:
             return tuple(self._sessions.values())
 
@@ -112,7 +112,7 @@ class Studio:
         except (ScriptError, OSError) as error:  # it was fine when the server started
             document = Document(Draft(start.robot))
             client.add_notification(f"{start.name} cannot be read", str(error), color="red")
-        session = Session(
+        session = StudioSession(
             client,
             Editor(document, inbetween=start.inbetween),
             ScriptFolder(start.folder),

@@ -24,8 +24,8 @@ from keystride.studio.panels.keyframe import KeyframePanel
 
 NOW_EVERY = 0.04  # s
 BEAT_EVERY = 1.0  # s: the page hears from its session at least this often
-TRACE_EVERY = 0.15  # s
-PARTS: tuple[str, ...] = ("keyframes", "path", "trace")
+TRACE_PERIOD = 0.15  # s
+SCENE_PARTS: tuple[str, ...] = ("keyframes", "path", "trace")
 
 
 class View:
@@ -36,7 +36,7 @@ class View:
         self._stage_shapes = StageShapes(client)
         self.live_ghost = LiveGhost(client, figure)
         self._channel = channel
-        self.visible = dict.fromkeys(PARTS, True)
+        self.visible = dict.fromkeys(SCENE_PARTS, True)
         self._seen: dict[str, Any] = {}
         self._times: dict[str, float] = {}
 
@@ -58,7 +58,7 @@ class View:
         at = (player.head, player.recorded, player.trajectory)
         if self._news("robot", at) or self.scene.gliding:
             self.scene.show_robot(player.pose())
-        if self._news("trace", at[1:], every=TRACE_EVERY):
+        if self._news("trace", at[1:], every=TRACE_PERIOD):
             self.scene.show_trace(player.trajectory.column("position"))
             self.scene.show_waypoints(player.waypoints)
         now = _now(editor) | {"read": self._channel.read}

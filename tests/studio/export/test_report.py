@@ -10,7 +10,7 @@ from keystride.evaluation.recording import Recording, play_script
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 from keystride.studio.export.charts import charts, yaw_chart
-from keystride.studio.export.drawing import ticks
+from keystride.studio.export.drawing import axis_ticks
 from keystride.studio.export.report import headline, page, table
 from keystride.studio.playback.controllers import StandStill
 
@@ -66,7 +66,7 @@ def test_the_page_stands_alone_and_nothing_in_it_is_markup_that_was_a_name(recor
 
 @pytest.mark.parametrize("span", [(0.0, 1.0), (-0.02, 0.03), (0.0, 3600.0), (-170.0, 190.0)])
 def test_ticks_are_round_and_inside(span: tuple[float, float]):
-    found = ticks(*span, 5)
+    found = axis_ticks(*span, 5)
     assert 2 <= len(found) <= 7
     assert span[0] <= found[0] < found[-1] <= span[1]
     steps = np.diff(found)

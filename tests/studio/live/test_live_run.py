@@ -18,9 +18,9 @@ from keystride.studio.live.deploy_process import DeployProcess
 from keystride.studio.live.live_run import (
     DRY_RUN,
     KEPT_TAKES,
-    ROBOT,
-    SIMULATED,
-    STEPS,
+    LADDER,
+    REAL_ROBOT,
+    SIMULATED_ROBOT,
     TAKES,
     Ladder,
     LiveRun,
@@ -42,36 +42,36 @@ def test_a_step_opens_when_the_one_before_was_passed_with_the_same_script_and_po
         Show(WALK, SHOW.policy, inbetween=False),
         Show(WALK, SHOW.policy, despite_warnings=True),
     ]
-    assert [ladder.is_open(step, SHOW) for step in STEPS] == [True, False, False]
+    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, False, False]
     ladder.record(DRY_RUN, SHOW)
-    assert [ladder.is_open(step, SHOW) for step in STEPS] == [True, True, False]
-    ladder.record(SIMULATED, SHOW)
-    assert [ladder.is_open(step, SHOW) for step in STEPS] == [True, True, True]
+    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, True, False]
+    ladder.record(SIMULATED_ROBOT, SHOW)
+    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, True, True]
     for other in others:
-        assert [ladder.is_open(step, other) for step in STEPS] == [True, False, False]
-    assert not any(ladder.is_open(step, None) for step in STEPS)
+        assert [ladder.is_open(step, other) for step in LADDER] == [True, False, False]
+    assert not any(ladder.is_open(step, None) for step in LADDER)
     ladder.record(DRY_RUN, others[0])  # back to the other script, and forth
-    assert [ladder.is_open(step, SHOW) for step in STEPS] == [True, False, False]
+    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, False, False]
 
 
-@given(steps=st.lists(st.sampled_from(STEPS)))
+@given(steps=st.lists(st.sampled_from(LADDER)))
 def test_no_order_of_steps_opens_the_robot_without_both_before(steps: list[str]):
     ladder = Ladder()
     for step in steps:
         if ladder.is_open(step, SHOW):
             ladder.record(step, SHOW)
-    if ladder.is_open(ROBOT, SHOW):
-        assert steps.index(DRY_RUN) < len(steps) - 1 - steps[::-1].index(SIMULATED)
+    if ladder.is_open(REAL_ROBOT, SHOW):
+        assert steps.index(DRY_RUN) < len(steps) - 1 - steps[::-1].index(SIMULATED_ROBOT)
 
 
 def test_without_an_interface_there_is_no_robot(tmp_path: Path):
     for target, is_open in ((Target(), False), (Target("eth0"), True)):
         live = LiveRun(target, tmp_path)
         live.ladder.record(DRY_RUN, SHOW)
-        live.ladder.record(SIMULATED, SHOW)
-        assert live.is_open(ROBOT, SHOW) == is_open
+        live.ladder.record(SIMULATED_ROBOT, SHOW)
+        assert live.is_open(REAL_ROBOT, SHOW) == is_open
         with pytest.raises(ValueError, match="not open"):
-            LiveRun(Target("eth0"), tmp_path).begin(ROBOT, SHOW)
+            LiveRun(Target("eth0"), tmp_path).begin(REAL_ROBOT, SHOW)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -86,9 +86,9 @@ def test_a_page_chooses_only_the_step(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(live_run, "DeployProcess", refuse)
     live = LiveRun(Target("eth9", "vicon://host/body", 7), tmp_path)
     live.ladder.record(DRY_RUN, SHOW)
-    live.ladder.record(SIMULATED, SHOW)
+    live.ladder.record(SIMULATED_ROBOT, SHOW)
     with pytest.raises(OSError, match="not on this machine"):
-        live.begin(ROBOT, SHOW)
+        live.begin(REAL_ROBOT, SHOW)
     (words,), script = started, str(next((tmp_path / TAKES).glob("*/script.yaml")))
     log = str(Path(script).with_name("log"))
     assert words == [
@@ -103,9 +103,9 @@ def test_a_dry_run_is_passed_and_a_refused_one_is_not(tmp_path: Path):
     fast = Show(Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),)), "STUB-TROT")
     assert ended(live, fast) == "refused"
     assert "m/s from a standstill is more than a Go2 does" in live.outcome
-    assert not live.is_open(SIMULATED, fast)
+    assert not live.is_open(SIMULATED_ROBOT, fast)
     assert ended(live, Show(WALK, "STUB-TROT")) == "played to its end"
-    assert live.is_open(SIMULATED, Show(WALK, "STUB-TROT"))
+    assert live.is_open(SIMULATED_ROBOT, Show(WALK, "STUB-TROT"))
 
 
 def ended(live: LiveRun, show: Show) -> str:

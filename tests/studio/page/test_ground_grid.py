@@ -3,16 +3,16 @@
 import numpy as np
 
 from keystride.studio.page import palette
-from keystride.studio.page.ground_grid import DIGITS, STROKES, numbers, sky, written
+from keystride.studio.page.ground_grid import DIGIT_SEGMENTS, STROKES, numbers, sky, written
 
 
 def test_numbers_lie_flat_beside_their_metre():
     strokes = written("3", 3.0, 0.0)
-    assert strokes.shape == (len(DIGITS["3"]), 2, 3)
+    assert strokes.shape == (len(DIGIT_SEGMENTS["3"]), 2, 3)
     assert np.ptp(strokes[..., 2]) == 0.0
     assert strokes[..., 0].min() > 3.0
     assert numbers().shape[1:] == (2, 3)
-    assert set("".join(DIGITS.values())) == set(STROKES)
+    assert set("".join(DIGIT_SEGMENTS.values())) == set(STROKES)
 
 
 def test_the_sky_is_a_picture():

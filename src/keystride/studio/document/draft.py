@@ -127,7 +127,7 @@ def keep_places(before: Draft, after: Draft) -> Draft:
     for key in after.keys:
         keyframe = after.keyframe(key)
         if keyframe.relative and keyframe.position and key in places:
-            x, y = seen_from(previous_spot(after, key), places[key].x, places[key].y)
+            x, y = relative_to_spot(previous_spot(after, key), places[key].x, places[key].y)
             position = (round(x, 3) + 0.0, round(y, 3) + 0.0, *keyframe.position[2:])
             if max(abs(a - b) for a, b in zip(position, keyframe.position, strict=True)) > 5e-4:
                 after = change(after, key, position=position)
@@ -147,7 +147,7 @@ def previous_spot(draft: Draft, key: int) -> Spot:
     return spots(script)[row - 1] if script and row else Spot()
 
 
-def seen_from(spot: Spot, x: float, y: float) -> tuple[float, float]:
+def relative_to_spot(spot: Spot, x: float, y: float) -> tuple[float, float]:
     """The inverse of `Spot.ahead`."""
     c, s = cos(spot.yaw), sin(spot.yaw)
     x, y = x - spot.x, y - spot.y

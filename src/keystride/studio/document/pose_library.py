@@ -18,7 +18,7 @@ from keystride.robot.description import Robot
 FILE = ".keystride-poses.json"
 MAX_NAME = 40
 MAX_POSES = 200
-MAX_BYTES = 1 << 20
+MAX_LIBRARY_BYTES = 1 << 20
 MAX_HEIGHT, MAX_TILT = 2.0, 180.0  # m, degrees
 _writing = threading.Lock()  # of all sessions
 
@@ -44,10 +44,10 @@ class PoseLibrary:
         """The user's own, by name. ValueError if the file holds anything else, OSError if it cannot be read."""
         try:
             with self._path.open("rb") as file:
-                content = file.read(MAX_BYTES + 1)
+                content = file.read(MAX_LIBRARY_BYTES + 1)
         except FileNotFoundError:
             return {}
-        if len(content) > MAX_BYTES:
+        if len(content) > MAX_LIBRARY_BYTES:
             raise ValueError(f"{FILE} is too large")
         return _parse(content.decode("utf-8"), self._robot)
 

@@ -14,7 +14,7 @@ LEFT, RIGHT, TOP, BOTTOM = 38, 8, 20, 20
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     x: Floats
     y: Floats
     colour: str
@@ -42,7 +42,7 @@ class Window:
         return LEFT + across, self.height - BOTTOM - up
 
 
-def drawing(title: str, lines: Sequence[Line], dots: Sequence[Dot], *, square: bool = False) -> str:
+def drawing(title: str, lines: Sequence[PlotLine], dots: Sequence[Dot], *, square: bool = False) -> str:
     """Square: both axes to the same scale. Otherwise x starts at zero."""
     window = _square(lines) if square else _around(lines, dots)
     parts = [*_axes(window), *(_curve(line, window) for line in lines), *(_mark(dot, window) for dot in dots)]
@@ -52,7 +52,7 @@ def drawing(title: str, lines: Sequence[Line], dots: Sequence[Dot], *, square: b
     )
 
 
-def ticks(low: float, high: float, most: int) -> list[float]:
+def axis_ticks(low: float, high: float, most: int) -> list[float]:
     """Round numbers between the ends, about as many as asked for."""
     rough = (high - low) / most
     power = 10.0 ** floor(log10(rough))
@@ -60,14 +60,14 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     return [round(i * step, 10) for i in range(ceil(low / step), floor(high / step) + 1)]
 
 
-def _around(lines: Sequence[Line], dots: Sequence[Dot]) -> Window:
+def _around(lines: Sequence[PlotLine], dots: Sequence[Dot]) -> Window:
     y = np.concatenate([*(line.y for line in lines), [dot.y for dot in dots]])
     margin = max(0.06 * float(np.ptp(y)), 0.02)
     last = max(float(line.x[-1]) for line in lines)
     return Window((0.0, max(last, 0.1)), (float(y.min()) - margin, float(y.max()) + margin))
 
 
-def _square(lines: Sequence[Line]) -> Window:
+def _square(lines: Sequence[PlotLine]) -> Window:
     ratio = (SQUARE_HEIGHT - TOP - BOTTOM) / (WIDTH - LEFT - RIGHT)
     points = np.concatenate([np.stack([line.x, line.y], axis=1) for line in lines])
     low, high = points.min(axis=0), points.max(axis=0)
@@ -79,10 +79,10 @@ def _square(lines: Sequence[Line]) -> Window:
 
 def _axes(window: Window) -> Iterable[str]:
     (left, bottom), (right, top) = window.at(window.x[0], window.y[0]), window.at(window.x[1], window.y[1])
-    for value in ticks(*window.x, 6):
+    for value in axis_ticks(*window.x, 6):
         x = window.at(value, 0.0)[0]
         yield _rule(f"M{x:.1f} {top:.1f}V{bottom:.1f}") + _number(x, bottom + 12, value, "middle")
-    for value in ticks(*window.y, 4):
+    for value in axis_ticks(*window.y, 4):
         y = window.at(0.0, value)[1]
         yield _rule(f"M{left:.1f} {y:.1f}H{right:.1f}") + _number(left - 4, y + 3, value, "end")
 
@@ -95,7 +95,7 @@ def _number(x: float, y: float, value: float, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor" opacity=".6">{value:g}</text>'
 
 
-def _curve(line: Line, window: Window) -> str:
+def _curve(line: PlotLine, window: Window) -> str:
     points = " ".join("{:.1f},{:.1f}".format(*window.at(x, y)) for x, y in zip(line.x, line.y, strict=True))
     style = 'stroke-width="1" opacity=".45" stroke-dasharray="3 2"' if line.faint else 'stroke-width="1.6"'
     return f'<polyline points="{points}" fill="none" stroke="{line.colour}" {style}/>'

@@ -29,7 +29,7 @@ def film_file(recording: Recording) -> tuple[str, bytes]:
         return f"{recording.title}.mp4", path.read_bytes()
 
 
-KINDS: dict[str, Callable[[Recording], tuple[str, bytes]]] = {
+EXPORTS: dict[str, Callable[[Recording], tuple[str, bytes]]] = {
     "report": report_file,
     "replay": replay_file,
     "film": film_file,
@@ -49,7 +49,7 @@ class Exporter:
     def _make(self, kind: str, recording: Recording) -> None:
         news = self._client.add_notification("Exporting", f"The {kind} is being made.", loading=True)
         try:
-            name, content = KINDS[kind](recording)
+            name, content = EXPORTS[kind](recording)
             self._client.send_file_download(name, content, save_immediately=True)
             news.title, news.body, news.color = "Exported", f"{name}, {len(content) / 1e6:.1f} MB", "green"
         except (ModuleNotFoundError, RuntimeError, OSError) as error:  # no encoder, nothing to draw with, no room

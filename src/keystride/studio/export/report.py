@@ -9,11 +9,11 @@ from keystride.evaluation.recording import Recording
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.studio.export.charts import charts
 
-HEADINGS = ("", "time", "distance", "roll", "pitch", "yaw", "posture", "height", "")
-UNITS = {"distance_m": "{:.2f} m", "height_m": "{:.2f} m"}
+REPORT_HEADINGS = ("", "time", "distance", "roll", "pitch", "yaw", "posture", "height", "")
+ERROR_FORMATS = {"distance_m": "{:.2f} m", "height_m": "{:.2f} m"}
 DEGREES = "{:.1f}°"
 
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:0 1em;color:#1d2129}
+REPORT_CSS = """body{font:15px/1.5 system-ui,sans-serif;max-width:900px;margin:2em auto;padding:0 1em;color:#1d2129}
 table{border-collapse:collapse;width:100%}td,th{padding:.25em .6em;text-align:right;border-bottom:1px solid #ddd}
 .met{color:#178a58}.missed,.over{color:#d03a3a}.charts{display:grid;grid-template-columns:1fr 1fr;gap:1em}"""
 
@@ -27,7 +27,7 @@ def headline(recording: Recording) -> str:
 
 def table(recording: Recording) -> str:
     """Return HTML with one row per keyframe; what is over its threshold is highlighted, a dash is a component left open."""
-    cells = "".join(f"<th>{name}</th>" for name in HEADINGS)
+    cells = "".join(f"<th>{name}</th>" for name in REPORT_HEADINGS)
     rows = "".join(_row(recording, k) for k in range(len(recording.met)))
     return f'<table class="ks-errors"><tr>{cells}</tr>{rows}</table>'
 
@@ -37,7 +37,7 @@ def page(recording: Recording) -> str:
     title = escape(recording.title)
     drawings = "".join(f"<div>{drawing}</div>" for drawing in charts(recording))
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{REPORT_CSS}</style>'
         f"<h1>{title}</h1><p>Policy: {escape(recording.policy)}. {escape(headline(recording))}.</p>{table(recording)}"
         f"<p>Met means within {escape(str(THRESHOLDS))}, by a robot that has not fallen.</p>"
         f'<div class="charts">{drawings}</div></html>\n'
@@ -57,4 +57,4 @@ def _row(recording: Recording, k: int) -> str:
 def _cell(metric: str, error: float) -> str:
     if np.isnan(error):
         return "-"
-    return UNITS.get(metric, DEGREES).format(error)
+    return ERROR_FORMATS.get(metric, DEGREES).format(error)

@@ -19,10 +19,10 @@ from keystride.keyframes.script import Script
 from keystride.studio.live.deploy_process import LIE_DOWN_KEY, START_KEY, DeployProcess
 from keystride.studio.live.take import Take, read_take
 
-DRY_RUN, SIMULATED, ROBOT = STEPS = ("dry run", "simulated robot", "robot")
+DRY_RUN, SIMULATED_ROBOT, REAL_ROBOT = LADDER = ("dry run", "simulated robot", "robot")
 TAKES = ".keystride-takes"  # beside the scripts
 KEPT_TAKES = 20
-SILENCE = 10.0  # s without a word from the page, and the robot is stopped: nobody could press the button
+PAGE_TIMEOUT = 10.0  # s without a word from the page, and the robot is stopped: nobody could press the button
 DOMAINS = (20, 219)  # DDS domains of simulated robots; a robot's is 0
 
 _free = threading.Lock()  # of all sessions of the studio: one deployment at a time
@@ -57,8 +57,8 @@ class Ladder:
         """The first step always is, if there is something to play."""
         if show is None:
             return False
-        row = STEPS.index(step)
-        return row == 0 or (self.is_open(STEPS[row - 1], show) and self.passed(STEPS[row - 1], show))
+        row = LADDER.index(step)
+        return row == 0 or (self.is_open(LADDER[row - 1], show) and self.passed(LADDER[row - 1], show))
 
     def record(self, step: str, show: Show) -> None:
         self._passed[step] = show.fingerprint
@@ -119,7 +119,7 @@ class LiveRun:
         return list(self._process.lines) if self._process is not None else self._said
 
     def is_open(self, step: str, show: Show | None) -> bool:
-        return self.ladder.is_open(step, show) and (step != ROBOT or self.has_robot)
+        return self.ladder.is_open(step, show) and (step != REAL_ROBOT or self.has_robot)
 
     def begin(self, step: str, show: Show) -> None:
         """ValueError if this step is not open, or another deployment runs."""
@@ -161,7 +161,7 @@ class LiveRun:
         if process is None:
             return False
         if process.running:
-            if time.monotonic() - self._page_seen > SILENCE and not process.stopped:
+            if time.monotonic() - self._page_seen > PAGE_TIMEOUT and not process.stopped:
                 process.emergency()
             return False
         if not self._let_go(process):  # closed meanwhile
@@ -196,7 +196,7 @@ class LiveRun:
         if step == DRY_RUN:
             return DeployProcess([*words, "--dry-run"], watched=False)
         words += ["--log", str(folder / "log")]
-        if step == SIMULATED:
+        if step == SIMULATED_ROBOT:
             domain, port = str(random.randint(*DOMAINS)), str(free_port())
             words += ["--interface", "lo", "--domain", domain, "--pose", f"udp://127.0.0.1:{port}"]
             return DeployProcess(

@@ -14,7 +14,7 @@ from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.robot.description import Floats
 
-RUNNING = list(State).index(State.RUNNING)
+RUNNING_INDEX = list(State).index(State.RUNNING)
 PATH_EVERY = 0.1  # s
 
 
@@ -28,7 +28,7 @@ class Take:
 def read_take(folder: Path, script: Script) -> Take | None:
     """Return what a flight log holds of the script; None if it was never begun. FileError if the log cannot be read."""
     rows = read_log(folder).rows
-    rows = rows[(rows["state"] == RUNNING) & np.isfinite(rows["base_position"]).all(axis=1)]
+    rows = rows[(rows["state"] == RUNNING_INDEX) & np.isfinite(rows["base_position"]).all(axis=1)]
     if not len(rows):
         return None
     time = rows["time"] - rows["time"][0]  # (T,) s

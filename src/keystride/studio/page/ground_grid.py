@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from keystride.robot.description import Floats
 from keystride.studio.page import palette
 
-REACH = 12  # m, numbered each way
+GRID_REACH = 12  # m, numbered each way
 DIGIT = 0.11  # m, height of a digit
 
 # Seven strokes of a digit, from corner to corner of a box that is 1 wide and 2 high.
@@ -20,7 +20,7 @@ STROKES = {
     "f": ((0, 2), (0, 1)),
     "g": ((0, 1), (1, 1)),
 }
-DIGITS = {
+DIGIT_SEGMENTS = {
     "0": "abcdef",
     "1": "bc",
     "2": "abged",
@@ -62,7 +62,7 @@ def sky(theme: palette.Theme) -> NDArray[np.uint8]:
 
 def numbers() -> Floats:
     """(N, 2, 3) the strokes of the metres along both axes."""
-    along = [metre for metre in range(-REACH, REACH + 1) if metre]
+    along = [metre for metre in range(-GRID_REACH, GRID_REACH + 1) if metre]
     places = [(metre, 0) for metre in along] + [(0, metre) for metre in along]
     return np.concatenate([written(str(x + y), x, y) for x, y in places])
 
@@ -72,7 +72,7 @@ def written(text: str, x: float, y: float) -> Floats:
     lines = [
         [(1.6 * column + right, up) for right, up in STROKES[stroke]]
         for column, digit in enumerate(text)
-        for stroke in DIGITS[digit]
+        for stroke in DIGIT_SEGMENTS[digit]
     ]
     right, up = np.moveaxis(np.array(lines) * DIGIT / 2, -1, 0)  # (N, 2) each
     return np.stack([x + 0.04 + up, y - 0.04 - right, np.full_like(up, 0.001)], axis=-1)

@@ -8,7 +8,7 @@ from keystride.studio.page import palette
 from keystride.studio.page.meshes import Figure
 from keystride.studio.page.scene import ROOT
 
-OVER_GROUND = 0.008  # m
+GHOST_LIFT = 0.008  # m
 OPACITY = 0.55
 
 
@@ -38,7 +38,7 @@ class LiveGhost:
             self._take.remove()
             self._take = None
         if path is not None and len(path) > 1:
-            points = np.column_stack([path, np.full(len(path), OVER_GROUND)])
+            points = np.column_stack([path, np.full(len(path), GHOST_LIFT)])
             segments = np.stack([points[:-1], points[1:]], axis=1)
             self._take = self._client.scene.add_line_segments(
                 f"{ROOT}/take", segments, colors=palette.TAKE, thickness=0.02

@@ -13,7 +13,7 @@ from typing import Any
 
 import viser
 
-SCRIPTS = ("channel.js", "dock.js", "music.js", "timeline.js", "live.js", "keys.js")
+PAGE_SCRIPTS = ("channel.js", "dock.js", "music.js", "timeline.js", "live.js", "keys.js")
 PREFIX = "keystride:"
 
 Received = Callable[[str, Any], None]
@@ -60,7 +60,7 @@ def _page() -> str:
     """HTML set by a script runs no script elements, but an image that cannot be loaded runs its error handler."""
     folder = files("keystride.studio.page") / "web"
     style = (folder / "studio.css").read_text(encoding="utf-8")
-    source = "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    source = "\n".join((folder / name).read_text(encoding="utf-8") for name in PAGE_SCRIPTS)
     run = "if(!window.keystride){window.keystride=1;new Function(document.getElementById('ks-source').textContent)()}"
     return (
         f"<style>{style}</style><div hidden id='ks-source'>{escape(source)}</div>"

@@ -8,11 +8,11 @@ COMING: RGB = (86, 156, 255)
 ACTIVE: RGB = (255, 196, 61)
 MET: RGB = (63, 207, 142)
 MISSED: RGB = (255, 92, 92)
-STATES = {"coming": COMING, "active": ACTIVE, "met": MET, "missed": MISSED}
+STATE_COLOURS = {"coming": COMING, "active": ACTIVE, "met": MET, "missed": MISSED}
 
 LIMIT: RGB = (255, 60, 60)
 FOOT: RGB = (240, 240, 245)
-TURN: RGB = (120, 120, 255)
+TURN_HANDLE: RGB = (120, 120, 255)
 LIFT: RGB = (90, 200, 255)
 
 TRACE: RGB = (255, 140, 66)

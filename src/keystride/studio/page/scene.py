@@ -13,11 +13,11 @@ from keystride.robot.description import Floats
 from keystride.studio.page import palette
 from keystride.studio.page.ground_grid import add_floor, sky
 from keystride.studio.page.meshes import Figure
-from keystride.studio.playback.trajectory_buffer import Pose
+from keystride.studio.playback.trajectory_buffer import RobotPose
 
 ROOT = "/stage"  # everything hangs on it: to follow the robot, the stage moves and the camera stays with its owner
-TRACE_EVERY = 5  # control steps
-OVER_GROUND = 0.004  # m
+TRACE_STEPS = 5  # control steps
+PATH_LIFT = 0.004  # m
 ARRIVED = 0.005  # m
 WAYPOINT = 0.12  # m, length of the stroke that stands for a waypoint
 FRAME_DISTANCE = 1.8  # m
@@ -46,7 +46,7 @@ class Scene:
         self._trace.colors = np.array(palette.TRACE, dtype=np.uint8)
         self.set_theme(palette.DARK)
 
-    def show_robot(self, pose: Pose) -> None:
+    def show_robot(self, pose: RobotPose) -> None:
         positions, orientations = self._figure.place(pose.position, pose.orientation, pose.joints)
         with self._client.atomic():
             self._follow(pose.position[:2])
@@ -60,7 +60,7 @@ class Scene:
 
     def show_trace(self, positions: Floats) -> None:
         """Where the base was, (n, 3), one a control step."""
-        ground = positions[::TRACE_EVERY, :2]
+        ground = positions[::TRACE_STEPS, :2]
         self._trace.points = _chain(ground)
 
     def show_expected(self, ground: Floats) -> None:
@@ -140,7 +140,7 @@ class Scene:
 
 def _chain(ground: Floats) -> NDArray[np.float32]:
     """(n, 2) points to (n - 1, 2, 3) segments, or to one without length."""
-    points = np.concatenate([ground, np.full((len(ground), 1), OVER_GROUND)], axis=1).astype(np.float32)
+    points = np.concatenate([ground, np.full((len(ground), 1), PATH_LIFT)], axis=1).astype(np.float32)
     if len(points) < 2:
         return np.zeros((1, 2, 3), dtype=np.float32)
     return np.stack([points[:-1], points[1:]], axis=1)

@@ -11,7 +11,7 @@ from keystride.studio.page import palette
 from keystride.studio.page.scene import ROOT
 
 WALL = 0.25  # m
-OVER_GROUND = 0.006  # m, above the lines of the path
+STAGE_LIFT = 0.006  # m, above the lines of the path
 
 
 class StageShapes:
@@ -54,7 +54,7 @@ class StageShapes:
 
     def _line(self, name: str, segments: Floats, colour: palette.RGB, thickness: float) -> None:
         """(N, 2, 2) on the ground."""
-        raised = np.concatenate([segments, np.full((*segments.shape[:2], 1), OVER_GROUND)], axis=2)
+        raised = np.concatenate([segments, np.full((*segments.shape[:2], 1), STAGE_LIFT)], axis=2)
         scene = self._client.scene
         self._handles.append(
             scene.add_line_segments(f"{ROOT}/shapes/{name}", raised, colors=colour, thickness=thickness)

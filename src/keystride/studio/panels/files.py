@@ -9,13 +9,12 @@ import viser
 from keystride.studio.page import palette
 
 NEW: str = "(choose)"
-KINDS = ".yaml,.yml,.json"
 
-Asked = Callable[[str, Any], None]  # open, save, revert, restore, upload, download, new; and what
+OnFileAction = Callable[[str, Any], None]  # open, save, revert, restore, upload, download, new; and what
 
 
 class FilesPanel:
-    def __init__(self, gui: viser.GuiApi, asked: Asked) -> None:
+    def __init__(self, gui: viser.GuiApi, asked: OnFileAction) -> None:
         self._asked = asked
         self._shown: tuple[tuple[str, ...], str, tuple[str, ...]] | None = None
         self._tabs: dict[str, str] = {}

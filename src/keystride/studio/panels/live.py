@@ -10,26 +10,26 @@ import viser
 
 from keystride.evaluation.errors import METRICS, THRESHOLDS
 from keystride.robot.description import Floats
-from keystride.studio.live.live_run import DRY_RUN, ROBOT, SIMULATED, STEPS, LiveRun, Show
+from keystride.studio.live.live_run import DRY_RUN, LADDER, REAL_ROBOT, SIMULATED_ROBOT, LiveRun, Show
 from keystride.studio.live.take import Take
 from keystride.studio.page import palette
 
-Asked = Callable[[str, Any], None]  # live, live_start, live_down, live_despite; and what
+OnLiveAction = Callable[[str, Any], None]  # live, live_start, live_down, live_despite; and what
 
 ABOUT = {
     DRY_RUN: "the whole deployment against a simulation; nothing goes out on the network",
-    SIMULATED: "the same program, over DDS on this computer",
-    ROBOT: "the robot, once the simulated one has played this script to its end",
+    SIMULATED_ROBOT: "the same program, over DDS on this computer",
+    REAL_ROBOT: "the robot, once the simulated one has played this script to its end",
 }
 NO_ROBOT = "start the studio with --interface to reach a robot"
 LATE = 0.1  # s without news, beyond which the link counts as down
 SHOWN_LINES = 6
-UNITS = {"distance_m": ("distance", "m", 2), "height_m": ("height", "m", 2)}
+ERROR_UNITS = {"distance_m": ("distance", "m", 2), "height_m": ("height", "m", 2)}
 STOP: palette.RGB = (208, 32, 32)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ErrorComparison:
     """Errors per keyframe (6,) of a take, and of the forecast where there is one."""
 
     take: Take
@@ -37,13 +37,13 @@ class Comparison:
 
 
 class LivePanel:
-    def __init__(self, gui: viser.GuiApi, asked: Asked, emergency: Callable[[], None]) -> None:
+    def __init__(self, gui: viser.GuiApi, asked: OnLiveAction, emergency: Callable[[], None]) -> None:
         self._shown: Any = None
         self._ladder = gui.add_html("")
         self._steps = {
             step: gui.add_button(f"{number}. {step.capitalize()}", color=palette.BUTTON, icon=icon)
             for number, (step, icon) in enumerate(
-                zip(STEPS, (viser.Icon.FILE_CHECK, viser.Icon.DEVICE_DESKTOP, viser.Icon.ROBOT), strict=True), start=1
+                zip(LADDER, (viser.Icon.FILE_CHECK, viser.Icon.DEVICE_DESKTOP, viser.Icon.ROBOT), strict=True), start=1
             )
         }
         self._despite = gui.add_checkbox("play despite warnings", False)
@@ -63,9 +63,9 @@ class LivePanel:
     def despite_warnings(self) -> bool:
         return bool(self._despite.value)
 
-    def show(self, live: LiveRun, show: Show | None, comparison: Comparison | None) -> None:
+    def show(self, live: LiveRun, show: Show | None, comparison: ErrorComparison | None) -> None:
         state = live.status.get("state", "")
-        ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in STEPS}
+        ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in LADDER}
         shown = (live.running, live.busy, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
         if self._shown is not None and self._shown[0] == shown and self._shown[1] is comparison:
             return
@@ -74,7 +74,7 @@ class LivePanel:
         for step, button in self._steps.items():
             button.disabled = live.busy or not ladder[step][1]
         self._despite.disabled = live.running
-        self._start.disabled = not (live.running and state == "ready" and live.step == ROBOT)
+        self._start.disabled = not (live.running and state == "ready" and live.step == REAL_ROBOT)
         self._down.disabled = not (live.running and state in ("standing up", "ready", "running"))
         self._stop.disabled = not live.running
         self._state.content = _state(live)
@@ -87,7 +87,7 @@ class LivePanel:
 
         button.on_click(pressed)
 
-    def _tell(self, box: Any, asked: Asked) -> None:
+    def _tell(self, box: Any, asked: OnLiveAction) -> None:
         async def updated(event: viser.GuiEvent) -> None:
             if event.client is not None:
                 asked("live_despite", box.value)
@@ -118,7 +118,7 @@ def _ladder(ladder: Mapping[str, tuple[bool, bool]], live: LiveRun) -> str:
     rows = ""
     for step, (passed, is_open) in ladder.items():
         mark = "●" if live.running and live.step == step else "✓" if passed else "○" if is_open else "·"
-        about = NO_ROBOT if step == ROBOT and not live.has_robot else ABOUT[step]
+        about = NO_ROBOT if step == REAL_ROBOT and not live.has_robot else ABOUT[step]
         rows += (
             f'<div data-step="{step}" data-passed="{str(passed).lower()}">{mark} <b>{step}</b>: {escape(about)}</div>'
         )
@@ -139,7 +139,7 @@ def _state(live: LiveRun) -> str:
     return f'<div class="ks-result ks-live-state">{head}<p class="ks-small">{lines}</p></div>'
 
 
-def _take(comparison: Comparison, live: LiveRun) -> str:
+def _take(comparison: ErrorComparison, live: LiveRun) -> str:
     """A row a keyframe: errors of the take, and in brackets those of the forecast."""
     asked = [row for row in range(len(METRICS)) if np.isfinite(comparison.take.errors[:, row]).any()]
     heads = "".join(f"<th>{_unit(METRICS[row])[0]}</th>" for row in asked)
@@ -160,7 +160,7 @@ def _take(comparison: Comparison, live: LiveRun) -> str:
 
 
 def _unit(metric: str) -> tuple[str, str, int]:
-    return UNITS.get(metric, (metric.removesuffix("_deg"), "°", 1))
+    return ERROR_UNITS.get(metric, (metric.removesuffix("_deg"), "°", 1))
 
 
 def _cell(row: int, error: float, forecast: float | None) -> str:

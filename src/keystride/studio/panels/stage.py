@@ -10,13 +10,13 @@ import viser
 from keystride.robot.description import Floats
 from keystride.studio.page import palette
 
-Asked = Callable[[str, Any], None]  # policy, friction, follow, visible, shadows, shove; and what
+OnStageAction = Callable[[str, Any], None]  # policy, friction, follow, visible, shadows, shove; and what
 
 SIDES = {"from the left": -90.0, "from the right": 90.0, "from behind": 0.0, "from the front": 180.0}  # degrees it goes
 
 
 class StagePanel:
-    def __init__(self, gui: viser.GuiApi, policies: tuple[str, ...], asked: Asked) -> None:
+    def __init__(self, gui: viser.GuiApi, policies: tuple[str, ...], asked: OnStageAction) -> None:
         self._gui, self._asked = gui, asked
         with gui.add_folder("Policy"):
             self._policy = gui.add_dropdown("policy", policies)

@@ -17,22 +17,22 @@ from keystride.keyframes.script import Script
 from keystride.robot.description import Robot
 from keystride.task.terminations import fallen
 
-MISSED = 0.5  # a keyframe that fewer roll-outs meet is helped
+MISSED_SHARE = 0.5  # a keyframe that fewer roll-outs meet is helped
 ENOUGH = 0.75  # share of robots that have to meet a variant
-ROBOTS = 4  # per variant
+ROBOTS_PER_VARIANT = 4  # per variant
 DELAYS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0)  # s
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # of the way from the previous place
-SHORTEST = 0.05  # m
+SHORTEST_MOVE = 0.05  # m
 LOOK_AHEAD = 4  # keyframes after the missed one that the robots still know of
 
-Kind = Literal["retime", "shorten", "loosen"]
+AdviceKind = Literal["retime", "shorten", "loosen"]
 
 
 @dataclass(frozen=True)
 class Tip:
     """A change to one keyframe with which it was met in the simulation."""
 
-    kind: Kind
+    kind: AdviceKind
     row: int
     text: str
     time: float | None = None  # s, of retime
@@ -41,7 +41,7 @@ class Tip:
 
 
 def first_missed(shares: list[float]) -> int | None:
-    return next((row for row, share in enumerate(shares) if share < MISSED), None)
+    return next((row for row, share in enumerate(shares) if share < MISSED_SHARE), None)
 
 
 def coach(
@@ -61,7 +61,7 @@ def coach(
     works = _try([variant for _, variant in variants], row, robot, controller, world, asked)
     if works is None:
         return ()
-    best: dict[Kind, Tip] = {}
+    best: dict[AdviceKind, Tip] = {}
     for (tip, _), good in zip(variants, works, strict=True):
         if good and tip.kind not in best:  # the smallest change comes first
             best[tip.kind] = tip
@@ -89,7 +89,7 @@ def _shortened(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]
     way = goals.position[0, row, :2] - before
     length = float(np.linalg.norm(way))
     found = []
-    for share in SHARES if length > SHORTEST else ():
+    for share in SHARES if length > SHORTEST_MOVE else ():
         position = goals.position.copy()
         position[0, row, :2] = place = before + share * way
         tip = Tip("shorten", row, f"furthest {share * length:.1f} m", position=(round(place[0], 3), round(place[1], 3)))
@@ -129,7 +129,7 @@ def _try(
     variants: list[Goals], row: int, robot: Robot, controller: Controller, world: World, asked: Callable[[], bool]
 ) -> list[bool] | None:
     """For each variant whether enough robots meet the keyframe; None if nobody asks any more."""
-    rows = np.repeat(np.arange(len(variants)), ROBOTS)
+    rows = np.repeat(np.arange(len(variants)), ROBOTS_PER_VARIANT)
     goals = stack(variants)[rows]  # (E, K)
     due, count = goals.step[:, row], len(rows)
     simulator = make_simulator(robot, count, world)
@@ -147,4 +147,4 @@ def _try(
         if now.any():
             errors = keyframe_errors(goals[:, row : row + 1], state.position, state.orientation, state.joint_angles)
             good |= now & met(errors)[:, 0] & upright
-    return (good.reshape(len(variants), ROBOTS).mean(axis=1) >= ENOUGH).tolist()
+    return (good.reshape(len(variants), ROBOTS_PER_VARIANT).mean(axis=1) >= ENOUGH).tolist()

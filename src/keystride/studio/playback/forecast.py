@@ -33,11 +33,11 @@ from keystride.studio.playback.sight import Difference, first_difference
 from keystride.task.terminations import fallen
 
 ROUND = 64  # roll-outs between two reports
-ROUNDS = 4
+BATCHES = 4
 PATH_STEPS = 4
-SNAPSHOT_STEPS = 100
+FORECAST_SNAPSHOT_STEPS = 100
 NEVER_PUSHED = (1_000_000, 1_000_001)
-UPRIGHT = np.iinfo(np.int64).max
+NO_FALL = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def slight_differences(friction: float) -> Randomization:
 
 
 @dataclass
-class Batch:
+class RolloutBatch:
     """Roll-outs with one seed, which can be resumed for another script."""
 
     seed: int
@@ -118,7 +118,7 @@ class Batch:
             self._states.append(state)
             self._falls.append(fallen(question.robot, state) | moved.diverged)
             self.steps_simulated += 1
-            if step % SNAPSHOT_STEPS == SNAPSHOT_STEPS - 1:
+            if step % FORECAST_SNAPSHOT_STEPS == FORECAST_SNAPSHOT_STEPS - 1:
                 self._keep(action)
         self._keep(action)
         self._measure(goals, end)
@@ -168,10 +168,10 @@ class Batch:
         )
         self.errors = errors_when_due(goals, Trace(position, orientation, joints, joints, position, joints))
         falls = np.stack(self._falls[:end])  # (T, E)
-        self.fell = np.where(falls.any(axis=0), falls.argmax(axis=0) + 1, UPRIGHT)
+        self.fell = np.where(falls.any(axis=0), falls.argmax(axis=0) + 1, NO_FALL)
 
 
-def summarize(batches: list[Batch], script: Script) -> Chances:
+def summarize(batches: list[RolloutBatch], script: Script) -> Chances:
     """Count over all roll-outs of several batches."""
     steps = np.array([keyframe.step for keyframe in script.keyframes])
     errors = np.concatenate([batch.errors for batch in batches])  # (R, K, 6)
@@ -181,7 +181,7 @@ def summarize(batches: list[Batch], script: Script) -> Chances:
     middle = np.median(np.where(np.isnan(errors), 0.0, errors), axis=0)
     return Chances(
         reached.sum(axis=0),
-        int((fell != UPRIGHT).sum()),
+        int((fell != NO_FALL).sum()),
         len(fell),
         np.mean([batch.path for batch in batches], axis=0),
         np.where(absent, np.nan, middle),
@@ -196,7 +196,7 @@ def roll_out(
     question: Question, controller: Controller, rollouts: int, seed: int, asked: Callable[[], bool] = lambda: True
 ) -> Chances:
     """One batch from the start. Withdrawn is raised as soon as `asked` returns False."""
-    batch = Batch(seed, rollouts)
+    batch = RolloutBatch(seed, rollouts)
     batch.run(question, controller, asked)
     return summarize([batch], question.script)
 
@@ -206,7 +206,7 @@ class Rounds:
 
     def __init__(self, load: Callable[[str, Robot], Controller], answer: Callable[[Question, Chances], None]) -> None:
         self._load, self._answer = cache(load), answer
-        self._batches = [Batch(seed) for seed in range(ROUNDS)]
+        self._batches = [RolloutBatch(seed) for seed in range(BATCHES)]
         self._latest: Question | None = None
         self._unread = False
         self._closed = False

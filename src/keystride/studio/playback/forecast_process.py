@@ -87,11 +87,11 @@ class Forecaster:
                 self._answer(asked[1], _chances(found))
 
 
-def main() -> None:
+def serve_forecasts() -> None:
     """Until nobody asks any more."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    rounds = Rounds(controllers.load, _tell)
+    rounds = Rounds(controllers.load_controller, _tell)
     for line in sys.stdin:
         asked = json.loads(line)
         robot, script = ROBOT_FORMAT.validate_python(asked["robot"]), validate_script(asked["script"])
@@ -129,4 +129,4 @@ def _chances(found: dict[str, Any]) -> Chances:
 
 
 if __name__ == "__main__":
-    main()
+    serve_forecasts()

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from keystride.keyframes.goals import CONTROL_DT
 
-PATIENCE = 0.5  # s: what is later than this is dropped, so that after a long stall the robot does not leap ahead
+MAX_DELAY = 0.5  # s: what is later than this is dropped, so that after a long stall the robot does not leap ahead
 
 
 @dataclass
@@ -23,7 +23,7 @@ class PlaybackClock:
         elapsed = now - (now if self._last is None else self._last)
         self._last = now
         self.asked += elapsed * self.speed / CONTROL_DT
-        self._debt += min(elapsed, PATIENCE) * self.speed / CONTROL_DT
+        self._debt += min(elapsed, MAX_DELAY) * self.speed / CONTROL_DT
         steps = int(self._debt + 1e-9)
         self._debt -= steps
         return steps

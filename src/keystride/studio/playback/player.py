@@ -17,7 +17,7 @@ from keystride.physics.simulator import State
 from keystride.policy.guide import Guide, Route, guided
 from keystride.robot.description import Floats, Robot
 from keystride.studio.playback.sight import first_difference
-from keystride.studio.playback.trajectory_buffer import Pose, TrajectoryBuffer
+from keystride.studio.playback.trajectory_buffer import RobotPose, TrajectoryBuffer
 from keystride.task.terminations import fallen
 
 SNAPSHOT_STEPS = 50
@@ -164,7 +164,7 @@ class Player:
         reached = min(self.head, self.recorded)
         return [self._verdict(row) if step <= reached else None for row, step in enumerate(self.goals.step[0].tolist())]
 
-    def pose(self) -> Pose:
+    def pose(self) -> RobotPose:
         return self.trajectory.pose(self.head)
 
     def rollout(self) -> EpisodeRollout:

@@ -19,12 +19,12 @@ WIDTHS = {
     "action": 12,
 }
 ENDS = dict(zip(WIDTHS, accumulate(WIDTHS.values()), strict=True))
-COLUMNS = {name: slice(ENDS[name] - width, ENDS[name]) for name, width in WIDTHS.items()}
+COLUMN_SLICES = {name: slice(ENDS[name] - width, ENDS[name]) for name, width in WIDTHS.items()}
 STATE = tuple(name for name in WIDTHS if name not in ("joint_targets", "action"))
 
 
 @dataclass(frozen=True)
-class Pose:
+class RobotPose:
     """The robot at one moment."""
 
     position: Floats  # (3,)
@@ -45,12 +45,12 @@ class TrajectoryBuffer:
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         self._rows[self.last] = 0.0
         for name in STATE:
-            self._rows[self.last, COLUMNS[name]] = getattr(state, name)[0]
+            self._rows[self.last, COLUMN_SLICES[name]] = getattr(state, name)[0]
 
     def choose(self, targets: Floats, action: Floats) -> None:
         """What the controller does at the last state; (12,) each."""
-        self._rows[self.last, COLUMNS["joint_targets"]] = targets
-        self._rows[self.last, COLUMNS["action"]] = action
+        self._rows[self.last, COLUMN_SLICES["joint_targets"]] = targets
+        self._rows[self.last, COLUMN_SLICES["action"]] = action
 
     def cut(self, last: int) -> None:
         """Forget everything after that step."""
@@ -58,11 +58,13 @@ class TrajectoryBuffer:
 
     def column(self, name: str) -> Floats:
         """(last + 1, width) a view: not to be kept."""
-        return self._rows[: self.last + 1, COLUMNS[name]]
+        return self._rows[: self.last + 1, COLUMN_SLICES[name]]
 
-    def pose(self, step: int) -> Pose:
+    def pose(self, step: int) -> RobotPose:
         row = self._rows[min(step, self.last)].copy()
-        return Pose(row[COLUMNS["position"]], row[COLUMNS["orientation"]], row[COLUMNS["joint_angles"]])
+        return RobotPose(
+            row[COLUMN_SLICES["position"]], row[COLUMN_SLICES["orientation"]], row[COLUMN_SLICES["joint_angles"]]
+        )
 
     def trace(self) -> Trace:
         """As evaluation has it: (T + 1, 1, ...) states and (T, 1, 12) targets, copied."""
