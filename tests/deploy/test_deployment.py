@@ -5,7 +5,7 @@ import pytest
 
 from keystride.deploy.deployment import EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.stub import TrotStub
 from keystride.deploy.unitree.codec import encode_buttons, encode_state
 from keystride.keyframes.script import Keyframe, Script
@@ -17,7 +17,7 @@ SCRIPT = Script(keyframes=(Keyframe(time=1.5, position=(0.45, 0.0)), Keyframe(ti
 def ready(posture: str = "standing", player=None) -> Rehearsal:
     rehearsal = rehearse(GO2, player or TrotStub(GO2), SCRIPT, posture=posture)
     rehearsal.deployment.ask(Event.STAND)
-    assert rehearsal.until(State.READY, 5.0)
+    assert rehearsal.until(DeployState.READY, 5.0)
     return rehearsal
 
 
@@ -25,7 +25,7 @@ def running(seconds: float = 1.0, player=None) -> Rehearsal:
     rehearsal = ready(player=player)
     rehearsal.deployment.ask(Event.START)
     rehearsal.advance(seconds)
-    assert rehearsal.deployment.safety.state is State.RUNNING
+    assert rehearsal.deployment.safety.state is DeployState.RUNNING
     return rehearsal
 
 
@@ -39,7 +39,7 @@ def press(rehearsal: Rehearsal, button: str) -> None:
 
 def test_a_script_is_played_from_the_ground_to_the_ground():
     rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
-    assert rehearsal.play(20.0) is State.DAMPING
+    assert rehearsal.play(20.0) is DeployState.DAMPING
     assert rehearsal.events == [
         "idle -> standing up",
         "standing up -> ready",
@@ -69,20 +69,20 @@ def test_nothing_starts_without_a_pose():
     rehearsal.advance(0.3)
     rehearsal.deployment.ask(Event.START)
     rehearsal.advance(0.1)
-    assert rehearsal.deployment.safety.state is State.READY
+    assert rehearsal.deployment.safety.state is DeployState.READY
     assert rehearsal.events[-1] == "cannot start: no pose of the robot"
 
 
 def test_buttons_of_the_remote():
     rehearsal = ready()
     press(rehearsal, START_BUTTON)
-    assert rehearsal.deployment.safety.state is State.RUNNING
+    assert rehearsal.deployment.safety.state is DeployState.RUNNING
     rehearsal.step()
     press(rehearsal, STOP_BUTTON)
-    assert rehearsal.deployment.safety.state is State.STOPPING
+    assert rehearsal.deployment.safety.state is DeployState.STOPPING
     rehearsal.step()
     press(rehearsal, EMERGENCY_BUTTON)
-    assert rehearsal.deployment.safety.state is State.DAMPING
+    assert rehearsal.deployment.safety.state is DeployState.DAMPING
 
 
 def test_a_held_start_button_is_one_start():
@@ -94,17 +94,25 @@ def test_a_held_start_button_is_one_start():
 
 
 def test_an_emergency_is_heard_in_every_state():
-    for state in (State.IDLE, State.STANDING_UP, State.READY, State.RUNNING, State.STOPPING):
+    for state in (
+        DeployState.IDLE,
+        DeployState.STANDING_UP,
+        DeployState.READY,
+        DeployState.RUNNING,
+        DeployState.STOPPING,
+    ):
         rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT, posture="standing")
         for event in (Event.STAND, Event.START, Event.STOP):
             if rehearsal.until(state, 0.0):
                 break
             rehearsal.deployment.ask(event)
-            rehearsal.until(State.READY if event is Event.STAND and state is not State.STANDING_UP else state, 3.0)
+            rehearsal.until(
+                DeployState.READY if event is Event.STAND and state is not DeployState.STANDING_UP else state, 3.0
+            )
         assert rehearsal.deployment.safety.state is state
         rehearsal.deployment.emergency = "test"
         rehearsal.step()
-        assert rehearsal.deployment.safety.state is State.DAMPING
+        assert rehearsal.deployment.safety.state is DeployState.DAMPING
         assert rehearsal.events[-1].endswith("emergency stop (test)")
 
 
@@ -113,10 +121,10 @@ def test_lost_states_end_in_damping():
     rehearsal.link.states.put = lambda value, at=None: None
     rehearsal.advance(0.15)
     assert rehearsal.deployment.safety.reason == "low state lost"
-    assert rehearsal.deployment.safety.state is State.DAMPING
+    assert rehearsal.deployment.safety.state is DeployState.DAMPING
 
 
-@pytest.mark.parametrize(("seconds", "state"), [(0.1, State.RUNNING), (0.5, State.STOPPING)])
+@pytest.mark.parametrize(("seconds", "state"), [(0.1, DeployState.RUNNING), (0.5, DeployState.STOPPING)])
 def test_lost_poses(seconds, state):
     rehearsal = running()
     rehearsal.disturb("pose_off", True, seconds)
@@ -132,7 +140,7 @@ class Broken(TrotStub):
 def test_a_policy_that_gives_no_numbers_is_stopped():
     rehearsal = running(0.5, player=Broken(GO2))
     rehearsal.advance(0.7)
-    assert rehearsal.deployment.safety.state is State.STOPPING
+    assert rehearsal.deployment.safety.state is DeployState.STOPPING
     assert rehearsal.deployment.safety.reason == "policy too late"
     assert np.isfinite(rehearsal.world.data.qpos).all()
 
@@ -142,7 +150,7 @@ def test_a_robot_that_is_tipped_over_is_let_go():
     rehearsal.world.data.qpos[2:7] = (0.4, np.cos(0.7), np.sin(0.7), 0.0, 0.0)  # on its side, 80 degrees
     rehearsal.advance(0.01)
     assert rehearsal.deployment.safety.reason == "tilted too far"
-    assert rehearsal.deployment.safety.state is State.DAMPING
+    assert rehearsal.deployment.safety.state is DeployState.DAMPING
 
 
 def test_an_upside_down_robot_is_never_stiff():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keystride.deploy.fault_checks import CHECKS, Limits, MotorTrend, Reading
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.robot.go2 import GO2
 
 GOOD = Reading(
@@ -107,7 +107,7 @@ def test_what_leaves_no_controlled_way_down_is_a_fault(check):
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
 def test_every_check_is_on_while_running(check):
-    assert State.RUNNING in check.states
+    assert DeployState.RUNNING in check.states
 
 
 def test_a_gait_with_fast_moments_is_not_a_runaway():

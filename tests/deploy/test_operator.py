@@ -18,7 +18,7 @@ from keystride.deploy.operator import (
     stop_signals,
 )
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
@@ -54,7 +54,7 @@ def test_signals_are_emergency_stops_and_come_back_afterwards(rehearsal, name):
 def test_it_starts_by_itself_after_standing_for_a_while(rehearsal):
     operator, deployment = Operator(0.5, terminal=None), rehearsal.deployment
     deployment.ask(Event.STAND)
-    assert rehearsal.until(State.READY, 5.0)
+    assert rehearsal.until(DeployState.READY, 5.0)
     for now in (0.0, 0.4):
         operator.poll(deployment, now)
         assert deployment.asks.empty()
@@ -67,7 +67,7 @@ def test_it_starts_by_itself_after_standing_for_a_while(rehearsal):
 def test_without_being_told_it_does_not_start(rehearsal):
     deployment = rehearsal.deployment
     deployment.ask(Event.STAND)
-    rehearsal.until(State.READY, 5.0)
+    rehearsal.until(DeployState.READY, 5.0)
     operator = Operator(terminal=None)
     operator.poll(deployment, 0.0)
     operator.poll(deployment, 100.0)

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.deploy.player import PolicyPlayer, RobotState
+from keystride.deploy.player import MeasuredState, PolicyPlayer
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.preflight import Refused, open_player, try_player
 from keystride.keyframes.goals import empty_goals
@@ -75,9 +75,9 @@ def metadata(stiffness: float) -> Metadata:
     )
 
 
-def state(joints: np.ndarray) -> RobotState:
+def state(joints: np.ndarray) -> MeasuredState:
     base = BaseState(np.array([1.0, 2.0, 0.3]), np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
-    return RobotState(base, joints, np.zeros(12))
+    return MeasuredState(base, joints, np.zeros(12))
 
 
 def test_gains_are_the_policys_own(policy):

@@ -19,7 +19,7 @@ from keystride.deploy.safety import (
     through,
     uniform,
 )
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.robot.go2 import GO2
 
 from .test_fault_checks import BAD, GOOD, LIMITS
@@ -28,15 +28,15 @@ DT = 0.002
 GAINS = uniform(40.0, 1.0)
 
 
-def in_state(state: State) -> Safety:
+def in_state(state: DeployState) -> Safety:
     """Brought there by events, with a command sent on the way as in life."""
     safety = Safety(GO2, GAINS, LIMITS)
     ways = {
-        State.STANDING_UP: [Event.STAND],
-        State.READY: [Event.STAND, Event.UP],
-        State.RUNNING: [Event.STAND, Event.UP, Event.START],
-        State.STOPPING: [Event.STAND, Event.UP, Event.STOP],
-        State.DAMPING: [Event.FAULT],
+        DeployState.STANDING_UP: [Event.STAND],
+        DeployState.READY: [Event.STAND, Event.UP],
+        DeployState.RUNNING: [Event.STAND, Event.UP, Event.START],
+        DeployState.STOPPING: [Event.STAND, Event.UP, Event.STOP],
+        DeployState.DAMPING: [Event.FAULT],
     }
     safety.command(0.0, GOOD, None)
     for event in ways.get(state, []):
@@ -100,7 +100,7 @@ def test_ramps_take_the_time_of_the_joint_with_furthest_to_go():
     assert through(far, far).seconds == 0.3
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", DeployState)
 @pytest.mark.parametrize("name", BAD)
 def test_every_danger_in_every_state(state, name):
     """A check acts in its own states, as the table of transitions says, and not before its patience is over."""
@@ -110,14 +110,14 @@ def test_every_danger_in_every_state(state, name):
         safety.command(0.001, bad, None)
         assert safety.state is state
     command = safety.command(0.001 + check.patience, bad, None)
-    acts = state in check.states and state is not State.DAMPING
+    acts = state in check.states and state is not DeployState.DAMPING
     if not acts:
         assert safety.state is state
-    elif check.leads_to is Event.FAULT or state is State.IDLE:
-        assert safety.state is State.DAMPING
+    elif check.leads_to is Event.FAULT or state is DeployState.IDLE:
+        assert safety.state is DeployState.DAMPING
         assert_brakes(command)
     else:
-        assert safety.state is State.STOPPING
+        assert safety.state is DeployState.STOPPING
     assert safety.reason == (name if acts else "")
 
 
@@ -129,29 +129,29 @@ def assert_brakes(command: MotorCommand) -> None:
 @pytest.mark.parametrize("name", BAD)
 def test_every_fault_ends_in_damping(name):
     """With the danger still there, and whatever the policy goes on asking for."""
-    safety, bad = in_state(State.RUNNING), replace(GOOD, **BAD[name])
+    safety, bad = in_state(DeployState.RUNNING), replace(GOOD, **BAD[name])
     commands = [safety.command(tick * DT, bad, GO2.stance + 0.3) for tick in range(2500)]  # 5 s
-    assert safety.state is State.DAMPING
+    assert safety.state is DeployState.DAMPING
     assert safety.reason == name
     assert_brakes(commands[-1])
 
 
 def test_idle_is_limp():
-    command = in_state(State.IDLE).command(0.01, GOOD, np.ones(12))
+    command = in_state(DeployState.IDLE).command(0.01, GOOD, np.ones(12))
     assert not command.stiffness.any()
     assert not command.damping.any()
 
 
 def test_the_policy_is_heard_only_while_running():
     wish = GO2.stance + 0.1
-    for state in State:
+    for state in DeployState:
         safety = in_state(state)
         commands = [safety.command(tick * DT, GOOD, wish) for tick in range(1, 10)]
-        assert (commands[-1].target == wish).all() == (state is State.RUNNING)
+        assert (commands[-1].target == wish).all() == (state is DeployState.RUNNING)
 
 
 def test_a_broken_target_is_not_sent():
-    safety = in_state(State.RUNNING)
+    safety = in_state(DeployState.RUNNING)
     before = safety.command(DT, GOOD, GO2.stance + 0.05).target
     after = safety.command(2 * DT, GOOD, np.full(12, np.nan)).target
     assert (after == before).all()
@@ -165,36 +165,36 @@ def test_standing_up_begins_where_the_joints_are_and_ends_ready():
     safety.tell(Event.STAND, 0.0, joints)
     assert (safety.command(0.0, reading, None).target == joints).all()
     last, now = joints, 0.0
-    while safety.state is State.STANDING_UP:
+    while safety.state is DeployState.STANDING_UP:
         now += DT
         target = safety.command(now, reading, None).target
         assert np.abs(target - last).max() < 0.01  # nowhere faster than 5 rad/s
         last = target
-    assert safety.state is State.READY
+    assert safety.state is DeployState.READY
     assert 1.5 < now < 5.0
 
 
 def test_going_down_begins_with_the_last_target():
-    safety = in_state(State.RUNNING)
+    safety = in_state(DeployState.RUNNING)
     sent = [safety.command(tick * DT, GOOD, GO2.stance + 0.2).target for tick in range(1, 30)][-1]
     safety.tell(Event.STOP, 0.06, GOOD.joint_angles)
     assert np.allclose(safety.command(0.06, GOOD, None).target, sent)
     now, lying = 0.06, sent
-    while safety.state is State.STOPPING:
+    while safety.state is DeployState.STOPPING:
         now += DT
         command = safety.command(now, GOOD, None)
         lying = command.target if command.stiffness.any() else lying
-    assert safety.state is State.DAMPING
+    assert safety.state is DeployState.DAMPING
     assert safety.reason == ""
     reach = GO2.torque_limit / 60.0  # the reading's joints do not move, so the torque limit holds the target back
     assert np.allclose(lying, np.clip(np.tile(FOLDED_LEG, 4), GO2.stance - reach, GO2.stance + reach), atol=1e-3)
 
 
 def test_only_the_first_reason_is_kept():
-    safety = in_state(State.RUNNING)
+    safety = in_state(DeployState.RUNNING)
     safety.command(DT, replace(GOOD, pose_age=1.0, pose_silence=1.0), None)
     safety.command(2 * DT, replace(GOOD, emergency="key"), None)
-    assert (safety.state, safety.reason) == (State.DAMPING, "pose stream lost")
+    assert (safety.state, safety.reason) == (DeployState.DAMPING, "pose stream lost")
 
 
 def test_a_stall_of_the_stream_does_not_permit_a_leap_of_the_target():
@@ -226,12 +226,12 @@ def test_gains_never_jump():
 
 
 def test_played_means_finished_and_nothing_wrong_afterwards():
-    safety = in_state(State.RUNNING)
+    safety = in_state(DeployState.RUNNING)
     assert not safety.played
     safety.tell(Event.FINISH, 0.0, GOOD.joint_angles)
     assert safety.played
     safety.command(DT, replace(GOOD, emergency="key"), None)
     assert not safety.played
-    stopped = in_state(State.RUNNING)
+    stopped = in_state(DeployState.RUNNING)
     stopped.tell(Event.STOP, 0.0, GOOD.joint_angles, "stopped by the operator")
     assert not stopped.played

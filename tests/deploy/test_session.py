@@ -9,9 +9,9 @@ import pytest
 
 from keystride.deploy.clock import Ticker
 from keystride.deploy.operator import Operator
-from keystride.deploy.session import Session
+from keystride.deploy.session import DeploySession
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import State
+from keystride.deploy.states import DeployState
 from keystride.deploy.stub import TrotStub
 from keystride.deploy.unitree.codec import encode_state
 from keystride.keyframes.script import Keyframe, Script
@@ -42,13 +42,13 @@ def stage() -> Iterator[Rehearsal]:
 
 
 def run(stage: Rehearsal, settle: float = 0.05):
-    return Session(stage.deployment, Operator(0.0), settle).run()
+    return DeploySession(stage.deployment, Operator(0.0), settle).run()
 
 
 def test_it_ends_when_the_deployment_does(stage):
     threading.Timer(0.6, setattr, [stage.deployment, "emergency", "test"]).start()
     outcome = run(stage)
-    assert outcome.state is State.DAMPING
+    assert outcome.state is DeployState.DAMPING
     assert outcome.reason == "emergency stop"
     assert outcome.stream.ticks > 20
     assert "idle -> standing up" in stage.events
@@ -95,8 +95,8 @@ def test_an_error_at_the_operators_side_is_an_emergency_too(stage):
             raise OSError("terminal gone")
 
     with pytest.raises(OSError, match="terminal gone"):
-        Session(stage.deployment, Broken(), 0.1).run()
-    assert stage.deployment.safety.state is State.DAMPING
+        DeploySession(stage.deployment, Broken(), 0.1).run()
+    assert stage.deployment.safety.state is DeployState.DAMPING
     assert stage.deployment.emergency == "program error"
 
 
@@ -110,7 +110,7 @@ def test_no_thread_is_left(stage):
 
 def test_a_computer_that_was_suspended_is_an_emergency(stage):
     woken = time.monotonic() + 1.0
-    slept = Session(
+    slept = DeploySession(
         stage.deployment,
         Operator(0.0),
         0.05,

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from keystride.deploy.fault_checks import check_table
-from keystride.deploy.states import Event, State, after, transition_table
+from keystride.deploy.states import DeployState, Event, after, transition_table
 
 DOCS = Path(__file__).parents[2] / "docs" / "deploy.md"
 
@@ -23,11 +23,13 @@ def rows():
     header, *lines = (line.split() for line in TABLE.strip().splitlines())
     for name, *cells in lines:
         for event, cell in zip(header, cells, strict=True):
-            yield State[name], Event[event], State[name if cell == "." else cell]
+            yield DeployState[name], Event[event], DeployState[name if cell == "." else cell]
 
 
 def test_the_table_is_complete():
-    assert {(state, event) for state, event, _ in rows()} == {(state, event) for state in State for event in Event}
+    assert {(state, event) for state, event, _ in rows()} == {
+        (state, event) for state in DeployState for event in Event
+    }
 
 
 @pytest.mark.parametrize(("state", "event", "expected"), list(rows()))
@@ -36,17 +38,17 @@ def test_every_move(state, event, expected):
 
 
 def test_a_fault_ends_in_damping_from_everywhere():
-    assert {after(state, Event.FAULT) for state in State} == {State.DAMPING}
+    assert {after(state, Event.FAULT) for state in DeployState} == {DeployState.DAMPING}
 
 
 def test_running_is_reached_only_by_standing_up_first():
     ways = {
         state
-        for state in State
+        for state in DeployState
         for event in Event
-        if after(state, event) is State.RUNNING and state is not State.RUNNING
+        if after(state, event) is DeployState.RUNNING and state is not DeployState.RUNNING
     }
-    assert ways == {State.READY}
+    assert ways == {DeployState.READY}
 
 
 def test_the_documentation_has_the_tables():

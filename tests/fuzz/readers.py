@@ -11,7 +11,7 @@ import numpy as np
 from seeds import script, swaying, tiny_trainer
 
 from keystride.deploy.log.flight import read_log
-from keystride.deploy.log.replay import STATE_COLOURS, simulate, summary
+from keystride.deploy.log.replay import STATE_COLOURS, simulate, flight_summary
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.errors import FileError, UserError
 from keystride.keyframes.feasibility import warnings
@@ -144,7 +144,7 @@ def read_robot(path: Path) -> None:
 
 def read_flight(path: Path) -> None:
     flight = read_log(path.parent)
-    summary(flight, simulate(flight, GO2), GO2)
+    flight_summary(flight, simulate(flight, GO2), GO2)
     for begin in np.unique(flight.rows["state"]):
         assert STATE_COLOURS[begin]
 

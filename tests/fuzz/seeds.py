@@ -28,7 +28,7 @@ from keystride.studio.document.history import Document
 from keystride.studio.document.storage import dump
 from keystride.studio.drafts_folder import DraftsFolder
 from keystride.training.config import TrainingConfig, write_config
-from keystride.training.settings import plain
+from keystride.training.settings import plain_config
 
 FRAMES = 60
 
@@ -212,7 +212,7 @@ PAGE_EVENTS = 'keystride:{"session":"abc","events":[[1,"select",[2,3]],[2,"time"
 def recipe() -> str:
     """All settings, and two stages that change some."""
     stages = [{"name": "first", "until": 1000, "overrides": {"task": {"randomize": "nothing"}}}, {"name": "second"}]
-    settings = {"preset": "single-critic", **plain(TrainingConfig(learner=replace(CPU, steps=2000)))}
+    settings = {"preset": "single-critic", **plain_config(TrainingConfig(learner=replace(CPU, steps=2000)))}
     return yaml.safe_dump({**settings, "stages": stages}, sort_keys=False)
 
 
@@ -239,7 +239,7 @@ def run(place: Path) -> None:
     folder = place / "run"
     write_config(replace(TrainingConfig(), name="run", runs=place), folder)
     path = folder / "checkpoints" / "00000001" / "learner.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "settings": plain(TrainingConfig())}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "settings": plain_config(TrainingConfig())}))
     shutil.copytree(path.parent, folder / "best")
     (folder / "best" / "figures.json").write_text(
         json.dumps({"score": 3.5, "steps": 8, "stage": "", "random/yaw": 0.4})

@@ -24,7 +24,7 @@ from keystride.studies.runs import (
 )
 from keystride.task.rewards import followed_widths
 from keystride.training.config import resolved_stages, write_config
-from keystride.training.settings import differences, plain
+from keystride.training.settings import differences, plain_config
 
 SIZE = Size()
 
@@ -58,15 +58,19 @@ def test_runs_of_the_critics_study_differ_in_critics_horizon_and_seed_alone() ->
     assert {group.lam for group in one.learner.ppo.groups} == {None}
     assert (one.learner.ppo.clone, one.learner.network.next_goal_time_column, one.library) == (0.0, None, ())
     other = study.config(single(20.0), (25, 50), 0)
-    assert set(differences(plain(one), plain(other))) == {"name", "learner.ppo.groups"}
+    assert set(differences(plain_config(one), plain_config(other))) == {"name", "learner.ppo.groups"}
     longer = study.config(multi(), (50, 75), 1)
-    assert set(differences(plain(one), plain(longer))) == {"name", "learner.seed", "task.ranges.interval_steps"}
+    assert set(differences(plain_config(one), plain_config(longer))) == {
+        "name",
+        "learner.seed",
+        "task.ranges.interval_steps",
+    }
 
 
 def test_runs_of_the_anticipation_study_differ_in_what_is_seen_alone() -> None:
     study = AnticipationStudy(Path("out"), replace(SIZE, steps=10), (0.8, 0.6, 0.4))
     ours, theirs = study.config("all", 0), study.config("next", 0)
-    assert set(differences(plain(ours), plain(theirs))) == {"name", "task.see"}
+    assert set(differences(plain_config(ours), plain_config(theirs))) == {"name", "task.see"}
     stages = resolved_stages(ours)
     assert [stage.until for stage in stages] == [3, 6, 10]
     widths = [followed_widths(stage.config.task.goal_widths, np.full(5, 1.0))[0] for stage in stages]

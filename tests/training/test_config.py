@@ -8,8 +8,8 @@ from keystride.learner.config import PAPER
 from keystride.training.config import (
     CONFIG,
     PRESETS,
-    Stage,
     TrainingConfig,
+    TrainingStage,
     read_config,
     resolved_stages,
     set_by_stages,
@@ -89,21 +89,21 @@ def test_the_last_stage_may_last_until_the_run_ends(recipe: TrainingConfig) -> N
 @pytest.mark.parametrize(
     ("stages", "complaint"),
     [
-        ((Stage("a"), Stage("b", 3_000)), "stages.a.until: missing"),
+        ((TrainingStage("a"), TrainingStage("b", 3_000)), "stages.a.until: missing"),
         (
-            (Stage("a", 3_000), Stage("b", 3_000)),
+            (TrainingStage("a", 3_000), TrainingStage("b", 3_000)),
             "stages.b.until: the stage would end at 3,000 control steps, where it",
         ),
-        ((Stage("a", 2_000),), "stages.a.until: the run ends with its last stage"),
-        ((Stage("a", 1_000), Stage("a", 3_000)), "two stages have the same name"),
+        ((TrainingStage("a", 2_000),), "stages.a.until: the run ends with its last stage"),
+        ((TrainingStage("a", 1_000), TrainingStage("a", 3_000)), "two stages have the same name"),
         (
-            (Stage("a", 3_000, {"learner": {"seed": 3}}),),
+            (TrainingStage("a", 3_000, {"learner": {"seed": 3}}),),
             "stages.a.overrides.learner.seed: this setting holds for the whole",
         ),
-        ((Stage("a", 3_000, {"task": {"gaols": "any"}}),), "stages.a.overrides.task.gaols: unknown setting"),
+        ((TrainingStage("a", 3_000, {"task": {"gaols": "any"}}),), "stages.a.overrides.task.gaols: unknown setting"),
     ],
 )
-def test_stages_that_make_no_sense(recipe: TrainingConfig, stages: tuple[Stage, ...], complaint: str) -> None:
+def test_stages_that_make_no_sense(recipe: TrainingConfig, stages: tuple[TrainingStage, ...], complaint: str) -> None:
     with pytest.raises(UserError) as caught:
         resolved_stages(replace(recipe, stages=stages))
     assert complaint in str(caught.value)

@@ -5,14 +5,14 @@ import pytest
 
 from keystride.errors import UserError
 from keystride.training.config import PRESETS, TrainingConfig
-from keystride.training.settings import differences, overridden, plain, read_settings_file
+from keystride.training.settings import differences, overridden, plain_config, read_settings_file
 
 CPU = PRESETS["cpu"]
 
 
 def test_plain_and_back_is_the_same() -> None:
     config = replace(CPU, library=(Path("a"), Path("b")), start_from=Path("go2-pose"))
-    assert overridden(TrainingConfig(), plain(config)) == config
+    assert overridden(TrainingConfig(), plain_config(config)) == config
 
 
 def test_overrides_keep_everything_else() -> None:
@@ -61,8 +61,8 @@ def test_files_that_hold_no_settings(text: str, complaint: str, tmp_path: Path) 
 
 def test_differences_name_what_changed() -> None:
     other = overridden(CPU, {"authored": False, "learner": {"ppo": {"entropy": 0.5}}})
-    assert differences(plain(CPU), plain(other)) == {
+    assert differences(plain_config(CPU), plain_config(other)) == {
         "authored": (True, False),
         "learner.ppo.entropy": (CPU.learner.ppo.entropy, 0.5),
     }
-    assert differences(plain(CPU), plain(CPU)) == {}
+    assert differences(plain_config(CPU), plain_config(CPU)) == {}

@@ -16,8 +16,8 @@ from keystride.training.config import (
     TrainingConfig,
     config_of_run,
 )
-from keystride.training.settings import plain
-from keystride.training.start import is_run, steps_saved, train
+from keystride.training.settings import plain_config
+from keystride.training.start import steps_saved, train, was_started
 
 TARGET_DISTANCES = (0.5, 0.3, 0.15)  # m, mean distance at keyframes
 KIND_LABELS = {"dataset": "clips", "random": "random keyframes"}
@@ -77,7 +77,7 @@ class BenchmarkLearning:
         from keystride.evaluation.rendering.plot_style import save_figure
 
         folder = self.settings.folder
-        data = {"settings": plain(self.settings), "reached": results, "curves": curves}
+        data = {"settings": plain_config(self.settings), "reached": results, "curves": curves}
         write_atomically(folder / "learning.json", json.dumps(data, indent=1))
         save_figure(distance_figure(curves), folder / "learning.png")
         print(f"wrote {folder / 'learning.json'} and {folder / 'learning.png'}")
@@ -121,10 +121,10 @@ def distance_figure(curves: Mapping[str, Any]) -> Any:
 
 def _train(config: TrainingConfig) -> int | None:
     """Train one seed unless it has finished already; return the signal that stopped it, if one did."""
-    known = is_run(config.folder)
+    known = was_started(config.folder)
     if (
         known
-        and plain(config_of_run(config.folder)) == plain(config)
+        and plain_config(config_of_run(config.folder)) == plain_config(config)
         and steps_saved(config.folder) >= config.learner.steps
     ):
         return None

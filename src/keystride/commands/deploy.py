@@ -11,7 +11,7 @@ from keystride.errors import UserError
 if TYPE_CHECKING:
     from keystride.deploy.launch import Plan
 
-STOPPED = 3  # the robot was stopped before the script's end
+EXIT_STOPPED = 3  # the robot was stopped before the script's end
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class DeployGo2:
         try:
             return self._dry_run() if self.dry_run else self._deploy()
         except BrokenPipeError:  # a closed output pipe must not end in exit code 0
-            return STOPPED
+            return EXIT_STOPPED
         except ScriptError as error:
             raise UserError("\nerror: ".join(error.lines())) from error
         except (Refused, PolicyError, ValueError) as error:
@@ -133,13 +133,13 @@ class DeployGo2:
         from keystride.robot.go2 import GO2
 
         outcome = deploy(self._plan(), GO2, self.report)
-        return 0 if outcome.played else STOPPED
+        return 0 if outcome.played else EXIT_STOPPED
 
     def _dry_run(self) -> int:
         from keystride.deploy.sim.rehearsal import dry_run
         from keystride.robot.go2 import GO2
 
-        return 0 if dry_run(self._plan(), GO2) else STOPPED
+        return 0 if dry_run(self._plan(), GO2) else EXIT_STOPPED
 
 
 @dataclass(frozen=True)

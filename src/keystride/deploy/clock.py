@@ -76,7 +76,7 @@ class Ticker(threading.Thread):
 
     def run(self) -> None:
         try:
-            for now in ticks(self.period, self.lateness):
+            for now in clock_ticks(self.period, self.lateness):
                 if self._stop_asked.is_set():
                     return
                 self._tick(now)
@@ -89,7 +89,7 @@ class Ticker(threading.Thread):
             self.join(timeout=2.0)
 
 
-def ticks(period: float, lateness: Lateness):
+def clock_ticks(period: float, lateness: Lateness):
     """Yield the present time every `period` seconds."""
     due = time.monotonic()
     while True:

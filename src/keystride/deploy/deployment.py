@@ -16,13 +16,13 @@ from keystride import geometry
 from keystride.deploy.clock import Latest
 from keystride.deploy.fault_checks import MotorTrend, Reading
 from keystride.deploy.log.flight import FlightLog
-from keystride.deploy.player import Player, RobotState
+from keystride.deploy.player import MeasuredState, ScriptPlayer
 from keystride.deploy.pose.estimator import Estimator
 from keystride.deploy.pose.monitor import PoseMonitor
 from keystride.deploy.pose.odometry import LegOdometry
 from keystride.deploy.pose.source import PoseSource
 from keystride.deploy.safety import STOPPED_BY_OPERATOR, MotorCommand, Safety
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.unitree.codec import LowReading, decode_state, encode_command
 from keystride.deploy.unitree.wire_format import Record
 from keystride.keyframes.goals import CONTROL_DT, Goals, goal_errors
@@ -35,7 +35,7 @@ FROZEN_TURN = 0.05  # rad by the gyroscope without a change of the IMU's orienta
 LONGEST_TURN = 0.05  # s of turning that one low state may stand for
 CALM_BEFORE_START = 0.5  # s before the start in which no pose may have been rejected
 
-_STATES = list(State)
+_STATES = list(DeployState)
 _NOTHING = Reading(  # before the first low state
     state_age=0.0,
     state_valid=True,
@@ -116,7 +116,7 @@ class Deployment:
     robot: Robot
     link: Link
     source: PoseSource
-    player: Player
+    player: ScriptPlayer
     script: Script
     safety: Safety
     estimator: Estimator = field(default_factory=Estimator)
@@ -135,7 +135,7 @@ class Deployment:
     walked: float = 0.0  # m while running, by leg odometry
     rejection: str = ""  # why the last rejected pose was rejected
     _targets: Latest[Floats] = field(default_factory=Latest)
-    _state: RobotState | None = None
+    _state: MeasuredState | None = None
     _low: LowReading | None = None
     _fresh: _Freshness = field(default_factory=_Freshness)
     _seen: tuple[int, int] = (0, 0)  # low states and poses processed
@@ -154,7 +154,7 @@ class Deployment:
         """Queue an event from the operator; may be called from any thread."""
         self.asks.put(event)
 
-    def latest(self) -> tuple[LowReading | None, RobotState | None]:
+    def latest(self) -> tuple[LowReading | None, MeasuredState | None]:
         """What the robot last said, and where it is by our estimate; from any thread."""
         return self._low, self._state
 
@@ -190,7 +190,7 @@ class Deployment:
     def control(self, now: float) -> None:
         """Compute the policy's next targets; called every 20 ms."""
         goals, state = self._goals, self._state
-        if self.safety.state is not State.RUNNING or goals is None or state is None:
+        if self.safety.state is not DeployState.RUNNING or goals is None or state is None:
             return
         step = round((now - self.started) / CONTROL_DT)
         self._note_arrivals(goals, state, step)
@@ -218,10 +218,10 @@ class Deployment:
         self.odometry.update(now, low)
         self.source.follow(now, self.odometry)
         self.estimator.predict(now, low.quaternion, low.gyroscope, low.accelerometer)
-        if self.safety.state is State.RUNNING:
+        if self.safety.state is DeployState.RUNNING:
             self.walked += self.odometry.walked - walked
         if self.estimator.started:
-            self._state = RobotState(self.estimator.estimate(), low.joint_angles, low.joint_velocities)
+            self._state = MeasuredState(self.estimator.estimate(), low.joint_angles, low.joint_velocities)
 
     def _take_pose(self, now: float) -> None:
         count, pose = self.source.poses.count, self.source.poses.value
@@ -231,7 +231,7 @@ class Deployment:
         if pose is None or count == self._seen[1] or self._low is None:
             return
         self._seen = (self._seen[0], count)
-        running = self.safety.state is State.RUNNING
+        running = self.safety.state is DeployState.RUNNING
         problem = self.monitor.contradiction(now, pose, self.odometry)
         if not problem and not self.estimator.correct(now, pose, may_jump=not running):
             problem = "position jumped"
@@ -265,7 +265,7 @@ class Deployment:
         if now - self._rejected_at < CALM_BEFORE_START:
             self.say(f"cannot start: pose rejected, {self.rejection}")
             return False
-        if self.safety.state is State.READY:
+        if self.safety.state is DeployState.READY:
             base = self._state.base
             yaw = np.atleast_1d(geometry.yaw_of(base.orientation))
             self._goals = script_goals(self.script, base.position[None], yaw)
@@ -305,7 +305,7 @@ class Deployment:
             emergency=self.emergency,
         )
 
-    def _announce(self, before: State) -> None:
+    def _announce(self, before: DeployState) -> None:
         state = self.safety.state
         if state is before:
             return
@@ -330,7 +330,7 @@ class Deployment:
         row["battery"], row["temperature"] = low.battery, low.motor_temperature
         row["odometry"] = self.odometry.position
         row["target"], row["stiffness"], row["damping"] = sent.target, sent.stiffness, sent.damping
-        row["policy_target"] = np.nan if target is None or self.safety.state is not State.RUNNING else target
+        row["policy_target"] = np.nan if target is None or self.safety.state is not DeployState.RUNNING else target
         row["pose_count"], row["pose_rejected"] = self.source.poses.count, self.estimator.rejected
         row["pose_position"] = np.nan if pose is None else pose.position
         row["pose_orientation"] = np.nan if pose is None else pose.orientation
@@ -338,7 +338,7 @@ class Deployment:
         row["base_orientation"] = np.nan if state is None else state.base.orientation
         row["base_velocity"] = np.nan if state is None else state.base.linear_velocity
 
-    def _note_arrivals(self, goals: Goals, state: RobotState, step: int) -> None:
+    def _note_arrivals(self, goals: Goals, state: MeasuredState, step: int) -> None:
         """Record the error of each keyframe at the first control step at or after its time."""
         due = int((goals.step[0] <= step).sum())
         if due == len(self.arrivals):

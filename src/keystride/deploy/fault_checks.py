@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.robot.description import Floats, Robot
 
 BATTERY_FAULTS = frozenset({7, 11, 12, 13})  # charging (a cable!), alarm, waiting for a reset, resetting
@@ -89,15 +89,15 @@ class Reading:
 class Check:
     name: str
     leads_to: Event
-    states: frozenset[State]
+    states: frozenset[DeployState]
     failed: Callable[[Reading, Limits, Robot], bool]
     patience: float = 0.0  # s for which the fault must last
 
 
-ALWAYS = frozenset(State)
-POWERED = frozenset({State.STANDING_UP, State.READY, State.RUNNING, State.STOPPING})
-RISING = frozenset({State.IDLE, State.STANDING_UP, State.READY, State.RUNNING})
-RUNNING = frozenset({State.RUNNING})
+ALWAYS = frozenset(DeployState)
+POWERED = frozenset({DeployState.STANDING_UP, DeployState.READY, DeployState.RUNNING, DeployState.STOPPING})
+RISING = frozenset({DeployState.IDLE, DeployState.STANDING_UP, DeployState.READY, DeployState.RUNNING})
+WHILE_RUNNING = frozenset({DeployState.RUNNING})
 
 
 def _tilted(r: Reading, limits: Limits, robot: Robot) -> bool:
@@ -155,11 +155,11 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("another program sends commands", Event.FAULT, ALWAYS, lambda r, limits, robot: r.other_writer),
     Check("motion service active again", Event.FAULT, ALWAYS, lambda r, limits, robot: bool(r.motion_service)),
-    Check("height out of range", Event.FAULT, RUNNING, _height_off, patience=0.04),
-    Check("outside the fence", Event.STOP, RUNNING, lambda r, limits, robot: not r.distance <= limits.fence),
-    Check("pose stream lost", Event.STOP, RUNNING, _silent),
-    Check("pose rejected", Event.STOP, RUNNING, _not_believed),
-    Check("policy too late", Event.STOP, RUNNING, lambda r, limits, robot: not r.policy_age <= limits.policy_age),
+    Check("height out of range", Event.FAULT, WHILE_RUNNING, _height_off, patience=0.04),
+    Check("outside the fence", Event.STOP, WHILE_RUNNING, lambda r, limits, robot: not r.distance <= limits.fence),
+    Check("pose stream lost", Event.STOP, WHILE_RUNNING, _silent),
+    Check("pose rejected", Event.STOP, WHILE_RUNNING, _not_believed),
+    Check("policy too late", Event.STOP, WHILE_RUNNING, lambda r, limits, robot: not r.policy_age <= limits.policy_age),
     Check("battery low", Event.STOP, RISING, lambda r, limits, robot: not r.battery >= limits.battery, patience=0.5),
     Check(
         "battery charging or faulty",
@@ -207,6 +207,6 @@ def check_table() -> str:
     """Return a Markdown table of all checks."""
     rows = [["check", "in the states", "must last", "leads to"], ["---"] * 4]
     for check in CHECKS:
-        states = "all" if check.states == ALWAYS else ", ".join(s.value for s in State if s in check.states)
+        states = "all" if check.states == ALWAYS else ", ".join(s.value for s in DeployState if s in check.states)
         rows.append([check.name, states, f"{check.patience * 1000:.0f} ms", check.leads_to.value])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -17,13 +17,13 @@ import sys
 import time
 from collections.abc import Sequence
 
-from keystride.deploy.clock import Lateness, real_time, ticks
+from keystride.deploy.clock import Lateness, clock_ticks, real_time
 
-SILENCE = 0.05  # s without a heartbeat after which the guard brakes
+HEARTBEAT_TIMEOUT = 0.05  # s without a heartbeat after which the guard brakes
 BRAKING = 5.0  # s of brake commands
-PERIOD = 0.002  # s between brake commands
-MATCHING = 5.0  # s to wait for the robot to be discovered
-EVERY = 4  # commands per heartbeat
+BRAKE_PERIOD = 0.002  # s between brake commands
+DISCOVERY_TIMEOUT = 5.0  # s to wait for the robot to be discovered
+HEARTBEAT_EVERY = 4  # commands per heartbeat
 NO_ANSWER = 1.0  # s without an answer after which the guard counts as lost
 
 STANDING_BY = b"standing by\n"
@@ -74,7 +74,7 @@ class Guard:
         if not self._armed:
             self._armed, self._heard = True, now
         self._count += 1
-        if self._count % EVERY or self.trouble(now):
+        if self._count % HEARTBEAT_EVERY or self.trouble(now):
             return self._trouble
         try:
             os.write(self._to, HEARTBEAT)
@@ -116,7 +116,7 @@ class Guard:
                 self._process.kill()  # the guard hangs, and the robot is down
 
 
-def stand_guard(interface: str, domain: int, silence: float = SILENCE) -> int:
+def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT) -> int:
     """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked."""
     from keystride.deploy.unitree.codec import brake_record
     from keystride.deploy.unitree.dds_types import LowCmd
@@ -128,14 +128,14 @@ def stand_guard(interface: str, domain: int, silence: float = SILENCE) -> int:
         record = brake_record()
         seal(record)
         sample = LowCmd(record)
-        until = time.monotonic() + MATCHING
+        until = time.monotonic() + DISCOVERY_TIMEOUT
         while not commands.readers and time.monotonic() < until:
             time.sleep(0.01)
         os.write(1, STANDING_BY)
         if not silent(0, 1, silence):
             return 0
         end = time.monotonic() + BRAKING
-        for now in ticks(PERIOD, Lateness()):
+        for now in clock_ticks(BRAKE_PERIOD, Lateness()):
             commands.send(sample)
             if now > end:
                 return 1

@@ -33,7 +33,7 @@ from keystride.deploy.preflight import (
     try_player,
 )
 from keystride.deploy.safety import Safety
-from keystride.deploy.session import CONFIRMED, Outcome, Session
+from keystride.deploy.session import CONFIRMED, DeploySession, Outcome
 from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT
 from keystride.files import write_atomically
 from keystride.keyframes.goals import used
@@ -137,7 +137,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         stack.callback(lambda: guards.dismiss(safe=ready is None or ready.safe))
         if not stack.enter_context(real_time()):  # after the guard, which asks for it itself
             say("no permission for real-time priority: other programs may delay the command stream")
-        log = FlightLog(plan.log, about(plan)) if plan.log is not None else None
+        log = FlightLog(plan.log, log_header(plan)) if plan.log is not None else None
         if log is not None:
             stack.callback(log.close)
         connection = connect(plan, stack, say)
@@ -247,13 +247,13 @@ def _deploy(plan: Plan, robot: Robot, report: Path | None, say: Callable[[str], 
         say(KEYS_HELP if operator.terminal is not None else "no terminal: the remote's B button is the emergency stop")
         status = StatusStream(plan.status)
         with status.follow(deployment):
-            outcome = Session(deployment, operator, plan.settle, ready.connection.active).run()
+            outcome = DeploySession(deployment, operator, plan.settle, ready.connection.active).run()
         status.end(deployment, outcome)
-        for line in summary(deployment, outcome):
+        for line in outcome_lines(deployment, outcome):
             say(line)
         if report is not None:
             try:
-                write_report(report, deployment, outcome)
+                write_outcome(report, deployment, outcome)
             except OSError as error:
                 say(f"report not written: {error}")
         ready.guards.dismiss(safe=ready.safe)
@@ -291,7 +291,7 @@ def left_in(ready: Prepared, outcome: Outcome, restored: str) -> str:
     )
 
 
-def about(plan: Plan) -> dict[str, Any]:
+def log_header(plan: Plan) -> dict[str, Any]:
     """Return the header of a flight log."""
     return {
         "policy": plan.policy,
@@ -302,7 +302,7 @@ def about(plan: Plan) -> dict[str, Any]:
     }
 
 
-def summary(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
+def outcome_lines(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
     for arrival in deployment.arrivals:
         distance = float(np.linalg.norm(arrival.error[:3]))
         yield f"keyframe {arrival.keyframe + 1}: missed by {distance:.3f} m, by the robot's own estimate"
@@ -312,7 +312,7 @@ def summary(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
         yield f"flight log: {deployment.log.folder} (keystride deploy replay shows it)"
 
 
-def write_report(path: Path, deployment: Deployment, outcome: Outcome) -> None:
+def write_outcome(path: Path, deployment: Deployment, outcome: Outcome) -> None:
     goals = script_goals(deployment.script)
     content = {
         "state": outcome.state.value,

@@ -13,7 +13,7 @@ from types import FrameType
 
 from keystride.deploy.clock import real_time
 from keystride.deploy.deployment import Deployment
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 
 KEYS_HELP = "Enter starts, s stops and lies down, any other key is the emergency stop: damping at once"
 START_KEYS, STOP_KEYS = "\r\n", "s"
@@ -94,7 +94,7 @@ class Operator:
             press(deployment, key)
 
     def _start_without_key(self, deployment: Deployment, now: float) -> None:
-        if deployment.safety.state is not State.READY or self.start_after is None:
+        if deployment.safety.state is not DeployState.READY or self.start_after is None:
             self._ready_since = None
         elif self._ready_since is None:
             self._ready_since = now

@@ -14,13 +14,13 @@ from keystride.robot.description import Floats
 
 
 @dataclass(frozen=True)
-class RobotState:
+class MeasuredState:
     base: BaseState
     joint_angles: Floats  # (12,) rad
     joint_velocities: Floats  # (12,) rad/s
 
 
-class Player(Protocol):
+class ScriptPlayer(Protocol):
     @property
     def gains(self) -> Gains: ...
 
@@ -28,13 +28,13 @@ class Player(Protocol):
         """Prepare for the first step of a script."""
         ...
 
-    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         """Return joint targets (12,) for control step `step`; `goals` is a batch of one with all keyframes."""
         ...
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchOfOne:
     """A batch of one robot, with the field names that a policy expects."""
 
     position: Floats  # (1, 3)
@@ -45,10 +45,10 @@ class Batch:
     joint_velocities: Floats  # (1, 12)
 
 
-def batch(state: RobotState) -> Batch:
+def batch(state: MeasuredState) -> BatchOfOne:
     base = state.base
     values = (base.position, base.orientation, base.linear_velocity, base.angular_velocity)
-    return Batch(*(value[None] for value in (*values, state.joint_angles, state.joint_velocities)))
+    return BatchOfOne(*(value[None] for value in (*values, state.joint_angles, state.joint_velocities)))
 
 
 class PolicyPlayer:
@@ -65,7 +65,7 @@ class PolicyPlayer:
         self._action = None
         self._driver = guided(self.policy, inbetween=self.inbetween)
 
-    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         robots = batch(state)
         if self._action is None:
             self._action = self._driver.resting_action(robots.joint_angles)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keystride.deploy.player import Player, PolicyPlayer, RobotState
+from keystride.deploy.player import MeasuredState, PolicyPlayer, ScriptPlayer
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.stub import STUBS
 from keystride.deploy.unitree.codec import LOOPBACK
@@ -53,7 +53,7 @@ def checked_script(path: Path, *, doubtful: bool) -> Script:
     return script
 
 
-def outside(path: Path, player: Player, script: Script, *, allowed: bool) -> list[str]:
+def outside(path: Path, player: ScriptPlayer, script: Script, *, allowed: bool) -> list[str]:
     """Return where a script exceeds the policy's training ranges; raise Refused unless that is allowed."""
     if not isinstance(player, PolicyPlayer):
         return []
@@ -64,7 +64,7 @@ def outside(path: Path, player: Player, script: Script, *, allowed: bool) -> lis
     return found
 
 
-def open_player(name: str, robot: Robot, interface: str, *, inbetween: bool = True) -> Player:
+def open_player(name: str, robot: Robot, interface: str, *, inbetween: bool = True) -> ScriptPlayer:
     if name in STUBS:
         if interface not in LOOPBACK:
             raise Refused(f"{name} is a test stub for {LOOPBACK[0]}, not a policy for a robot on {interface}")
@@ -76,11 +76,11 @@ def open_player(name: str, robot: Robot, interface: str, *, inbetween: bool = Tr
     return player
 
 
-def try_player(name: str, player: Player, script: Script, robot: Robot) -> float:
+def try_player(name: str, player: ScriptPlayer, script: Script, robot: Robot) -> float:
     """Run the policy on the beginning of the script with the real shapes; return the seconds per step."""
     height = float(standing_height(robot, robot.stance))
     base = BaseState(np.array([0.0, 0.0, height]), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), np.zeros(3))
-    state = RobotState(base, robot.stance.copy(), np.zeros(12))
+    state = MeasuredState(base, robot.stance.copy(), np.zeros(12))
     goals = script_goals(script, base.position[None], np.zeros(1))
     player.reset()
     try:

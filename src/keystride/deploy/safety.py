@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keystride.deploy.fault_checks import CHECKS, Check, Limits, Reading
-from keystride.deploy.states import Event, State, after
+from keystride.deploy.states import DeployState, Event, after
 from keystride.robot.description import Floats, Robot
 
 RAMP_STIFFNESS, RAMP_DAMPING = 60.0, 3.0  # N m/rad, N m s/rad: enough to lift the trunk off the ground without sagging
@@ -116,7 +116,7 @@ class Safety:
     gains: Gains  # the policy's
     limits: Limits = field(default_factory=Limits)
     checks: tuple[Check, ...] = CHECKS
-    state: State = State.IDLE
+    state: DeployState = DeployState.IDLE
     reason: str = ""  # why the robot was stopped: the first fault
     finished: bool = False  # whether the script reached its end
     _ramp: Ramp | None = None
@@ -149,9 +149,9 @@ class Safety:
         self._before = now
         self._check(now, reading)
         self._advance(now, reading)
-        if self.state is State.IDLE:
+        if self.state is DeployState.IDLE:
             return limp()
-        if self.state is State.DAMPING:
+        if self.state is DeployState.DAMPING:
             return brake()
         return self._drive(now, dt, reading, policy_target)
 
@@ -167,13 +167,13 @@ class Safety:
     def _advance(self, now: float, reading: Reading) -> None:
         if self._ramp is None or now - self._since < self._ramp.seconds:
             return
-        if self.state is State.STANDING_UP:
+        if self.state is DeployState.STANDING_UP:
             self.tell(Event.UP, now, reading.joint_angles)
-        elif self.state is State.STOPPING:
+        elif self.state is DeployState.STOPPING:
             self.tell(Event.DOWN, now, reading.joint_angles)
 
     def _drive(self, now: float, dt: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
-        running = self.state is State.RUNNING
+        running = self.state is DeployState.RUNNING
         self._gains = approach(self._gains, self.gains if running else RAMP_GAINS, dt=dt, limits=self.limits)
         wanted = policy_target if running else self._ramp_target(now)
         last = reading.joint_angles if self._target is None else self._target
@@ -192,11 +192,11 @@ class Safety:
     def _new_ramp(self, joints: Floats) -> Ramp | None:
         folded = np.tile(FOLDED_LEG, 4)
         stance = self.robot.stance
-        if self.state is State.STANDING_UP:
+        if self.state is DeployState.STANDING_UP:
             return through(joints.copy(), folded, stance)
-        if self.state is State.READY:
+        if self.state is DeployState.READY:
             return Ramp(stance, ())
-        if self.state is State.STOPPING:
+        if self.state is DeployState.STOPPING:
             start = joints.copy() if self._target is None else self._target  # no step in the torque
             return through(start, stance, stance, folded)
         return None

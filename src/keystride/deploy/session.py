@@ -11,11 +11,11 @@ from keystride.deploy.clock import Lateness, Ticker, since_boot
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.operator import Operator, single_keys, stop_signals
 from keystride.deploy.safety import STREAM_PERIOD, brake
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.keyframes.goals import CONTROL_DT
 
 LOOK = 0.3  # s of reading states before standing up, so that every check has run
-SETTLE = 2.0  # s of braking at the end
+FINAL_BRAKE = 2.0  # s of braking at the end
 POLL = 0.02  # s
 SERVICE_EVERY = 0.5  # s between queries of the robot's motion service
 HANGING = 2.0  # s without a command after which the stream is given up
@@ -25,7 +25,7 @@ CONFIRMED = 20  # consecutive brake commands after which the robot may be left
 
 @dataclass(frozen=True)
 class Outcome:
-    state: State
+    state: DeployState
     played: bool  # whether the script was played to its end
     damped: bool  # whether brake commands were sent at the end
     reason: str  # why it was stopped; empty when it was played
@@ -33,12 +33,12 @@ class Outcome:
     control: Lateness
 
 
-class Session:
+class DeploySession:
     def __init__(
         self,
         deployment: Deployment,
         operator: Operator,
-        settle: float = SETTLE,
+        settle: float = FINAL_BRAKE,
         motion_service: Callable[[], str] | None = None,  # asks the robot which one holds the motors; slow
         boot_clock: Callable[[], float] = since_boot,
     ) -> None:
@@ -88,7 +88,7 @@ class Session:
             time.sleep(POLL)
 
     def _over(self) -> bool:
-        return bool(self.failure) or self.deployment.safety.state is State.DAMPING
+        return bool(self.failure) or self.deployment.safety.state is DeployState.DAMPING
 
     def _down(self) -> None:
         """Keep braking for the settling time, also after an error in the operator's loop."""

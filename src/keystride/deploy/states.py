@@ -3,7 +3,7 @@
 from enum import Enum
 
 
-class State(Enum):
+class DeployState(Enum):
     IDLE = "idle"  # no torque
     STANDING_UP = "standing up"  # along a ramp from the present joint angles
     READY = "ready"  # standing, waiting for the operator
@@ -23,21 +23,21 @@ class Event(Enum):
 
 
 # An event without an entry changes nothing.
-TRANSITIONS: dict[tuple[State, Event], State] = {
-    (State.IDLE, Event.STAND): State.STANDING_UP,
-    (State.STANDING_UP, Event.UP): State.READY,
-    (State.READY, Event.START): State.RUNNING,
-    (State.RUNNING, Event.FINISH): State.STOPPING,
-    (State.STANDING_UP, Event.STOP): State.STOPPING,
-    (State.READY, Event.STOP): State.STOPPING,
-    (State.RUNNING, Event.STOP): State.STOPPING,
-    (State.IDLE, Event.STOP): State.DAMPING,
-    (State.STOPPING, Event.DOWN): State.DAMPING,
-    **{(state, Event.FAULT): State.DAMPING for state in State},
+TRANSITIONS: dict[tuple[DeployState, Event], DeployState] = {
+    (DeployState.IDLE, Event.STAND): DeployState.STANDING_UP,
+    (DeployState.STANDING_UP, Event.UP): DeployState.READY,
+    (DeployState.READY, Event.START): DeployState.RUNNING,
+    (DeployState.RUNNING, Event.FINISH): DeployState.STOPPING,
+    (DeployState.STANDING_UP, Event.STOP): DeployState.STOPPING,
+    (DeployState.READY, Event.STOP): DeployState.STOPPING,
+    (DeployState.RUNNING, Event.STOP): DeployState.STOPPING,
+    (DeployState.IDLE, Event.STOP): DeployState.DAMPING,
+    (DeployState.STOPPING, Event.DOWN): DeployState.DAMPING,
+    **{(state, Event.FAULT): DeployState.DAMPING for state in DeployState},
 }
 
 
-def after(state: State, event: Event) -> State:
+def after(state: DeployState, event: Event) -> DeployState:
     """Return the state that follows an event."""
     return TRANSITIONS.get((state, event), state)
 
@@ -45,7 +45,7 @@ def after(state: State, event: Event) -> State:
 def transition_table() -> str:
     """Return a Markdown table with a row per state and a column per event; a dot where nothing changes."""
     rows = [["state", *(event.value for event in Event)], ["---"] * (len(Event) + 1)]
-    for state in State:
+    for state in DeployState:
         cells = (after(state, event) for event in Event)
         rows.append([state.value, *("." if cell is state else cell.value for cell in cells)])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

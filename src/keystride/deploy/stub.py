@@ -11,14 +11,14 @@ from itertools import repeat
 import numpy as np
 
 from keystride import geometry
-from keystride.deploy.player import RobotState
+from keystride.deploy.player import MeasuredState
 from keystride.deploy.safety import Gains, uniform
 from keystride.keyframes.goals import CONTROL_DT, Goals, used
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 
 STIFFNESS, DAMPING = 120.0, 3.0  # stiffer than a policy, as nothing here corrects sagging
-PERIOD = 0.4  # s
+TROT_PERIOD = 0.4  # s
 STRIDE = 1.8  # factor on the ideal stride, to make up for slip and lag
 SWING_HEIGHT = 0.07  # m
 TOP_SPEED = 0.5  # m/s
@@ -37,13 +37,13 @@ class TrotStub:
     def reset(self) -> None:
         pass
 
-    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         velocity, turn = self._wish(state, goals, step)  # (2,) base, rad/s
         moving = np.linalg.norm(velocity) > 0.02 or abs(turn) > 0.05
         feet = self._feet(state, velocity, turn, step * CONTROL_DT) if moving else self._home
         return joints_from_feet(self.robot, feet)[0]
 
-    def _wish(self, state: RobotState, goals: Goals, step: int) -> tuple[Floats, float]:
+    def _wish(self, state: MeasuredState, goals: Goals, step: int) -> tuple[Floats, float]:
         due = np.where(used(goals)[0], goals.step[0], -100)  # (K,)
         if step > due.max() + 25:
             return np.zeros(2), 0.0
@@ -57,14 +57,14 @@ class TrotStub:
         turn = float(geometry.wrap(np.asarray(heading - yaw))) / left
         return velocity * min(1.0, TOP_SPEED / max(speed, 1e-6)), float(np.clip(turn, -TOP_TURN, TOP_TURN))
 
-    def _feet(self, state: RobotState, velocity: Floats, turn: float, t: float) -> Floats:
+    def _feet(self, state: MeasuredState, velocity: Floats, turn: float, t: float) -> Floats:
         """Return the feet in the base frame, (4, 3): those on the ground move back, the others swing forward."""
-        phase = (t / PERIOD + PHASES) % 1.0  # (4,) first half on the ground
+        phase = (t / TROT_PERIOD + PHASES) % 1.0  # (4,) first half on the ground
         stance = phase < 0.5
         along = np.where(stance, 0.5 - 2 * phase, 2 * phase - 1.5)  # (4,) half a step forward to half a step back
         speed = np.zeros((4, 2)) + velocity + turn * np.stack([-self._home[:, 1], self._home[:, 0]], axis=-1)
         feet = self._home.copy()
-        feet[:, :2] += along[:, None] * STRIDE * speed * PERIOD / 2
+        feet[:, :2] += along[:, None] * STRIDE * speed * TROT_PERIOD / 2
         feet[:, :2] += (
             0.08 * (state.base.linear_velocity[:2] - velocity) * ~stance[:, None]
         )  # step towards where it drifts
@@ -75,7 +75,7 @@ class TrotStub:
 class SlowStub(TrotStub):
     """Takes longer than a control step for each step, once it walks."""
 
-    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         if step > 50:
             time.sleep(0.15)
         return super().step(state, goals, step)
@@ -84,7 +84,7 @@ class SlowStub(TrotStub):
 class HogStub(TrotStub):
     """Holds the interpreter lock for 0.5 s once it walks, so that no other thread of the process runs."""
 
-    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         if step == 50:
             until = time.monotonic() + 0.5
             while time.monotonic() < until:
@@ -95,7 +95,7 @@ class HogStub(TrotStub):
 class RunawayStub(TrotStub):
     """Swings its legs from one end of their range to the other, once it walks."""
 
-    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         if step > 40:
             return self.robot.upper if step // 5 % 2 else self.robot.lower
         return super().step(state, goals, step)
@@ -104,7 +104,7 @@ class RunawayStub(TrotStub):
 class ShapeStub(TrotStub):
     """Returns targets for 11 joints instead of 12."""
 
-    def step(self, state: RobotState, goals: Goals, step: int) -> Floats:
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         return super().step(state, goals, step)[:11]
 
 

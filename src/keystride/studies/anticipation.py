@@ -27,7 +27,7 @@ from keystride.studies.measures import (
 )
 from keystride.studies.page import Report
 from keystride.studies.runs import Size, caution, final_policy, finish_runs, paper_task, recipe, study_library
-from keystride.training.config import Stage, TrainingConfig
+from keystride.training.config import TrainingConfig, TrainingStage
 
 Sight = Literal["all", "next"]
 SIGHTS: dict[Sight, str] = {"all": "sees all goals", "next": "sees the next goal only"}
@@ -51,7 +51,7 @@ class AnticipationStudy:
             for i, width in enumerate(self.widths)
         ]
         stages = tuple(
-            Stage(f"part {number}", until, {"task": {"goal_widths": _widths(self.size, width)}})
+            TrainingStage(f"part {number}", until, {"task": {"goal_widths": _widths(self.size, width)}})
             for number, (width, until) in enumerate(parts, start=1)
         )
         return recipe(self.size, self.out / "runs", f"{sight}-seed{seed}", seed, task, stages=stages)

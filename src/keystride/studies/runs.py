@@ -14,9 +14,9 @@ from keystride.motion.library import Library
 from keystride.policy.bundle import run_checkpoint
 from keystride.policy.runtime import Network, Policy
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
-from keystride.training.config import EvaluationConfig, Stage, TrainingConfig
-from keystride.training.settings import differences, plain
-from keystride.training.start import config_of_run, is_run, steps_saved, train
+from keystride.training.config import EvaluationConfig, TrainingConfig, TrainingStage
+from keystride.training.settings import differences, plain_config
+from keystride.training.start import config_of_run, steps_saved, train, was_started
 
 TAIL_STEPS = (50, 50)  # paper, training procedure: an episode ends about one second after its last keyframe
 BAR = 30  # characters
@@ -101,7 +101,7 @@ def recipe(
     seed: int,
     task: TaskConfig,
     groups: tuple[RewardGroup, ...] = MULTI_CRITIC,
-    stages: tuple[Stage, ...] = (),
+    stages: tuple[TrainingStage, ...] = (),
 ) -> TrainingConfig:
     """The CPU preset with the paper's reward groups and nothing beyond the paper, on the authored clips."""
     learner = replace(
@@ -147,7 +147,7 @@ def finish_runs(configs: Sequence[TrainingConfig]) -> None:
         remaining = (time.monotonic() - begun) * (total - done) / trained if trained else None
         print(progress_line(done / total, f"run {number} of {len(configs)}, {config.name}", remaining), flush=True)
         wait_until_free(config.folder)
-        outcome = train(config, resume=is_run(config.folder))
+        outcome = train(config, resume=was_started(config.folder))
         if outcome.stopped_by is not None:
             raise StudyStopped(outcome.stopped_by)
         trained += left
@@ -176,14 +176,14 @@ def final_policy(run: Path) -> Policy:
 
 
 def _saved(config: TrainingConfig) -> int:
-    return steps_saved(config.folder) if is_run(config.folder) else 0
+    return steps_saved(config.folder) if was_started(config.folder) else 0
 
 
 def _check_settings(config: TrainingConfig) -> None:
     """A run that was begun with other settings is not part of this study."""
     if not (config.folder / "config.yaml").is_file():
         return
-    changes = differences(plain(config_of_run(config.folder)), plain(config))
+    changes = differences(plain_config(config_of_run(config.folder)), plain_config(config))
     changes = {path: pair for path, pair in changes.items() if path not in ("name", "runs")}
     if changes:
         told = "; ".join(f"{path} was {old}, now {new}" for path, (old, new) in changes.items())

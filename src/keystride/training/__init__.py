@@ -6,7 +6,7 @@ loop        what each process does
 run_folder  metrics, checkpoints, the best policy so far
 """
 
-from keystride.training.config import PRESETS, EvaluationConfig, Stage, TrainingConfig, read_config
+from keystride.training.config import PRESETS, EvaluationConfig, TrainingConfig, TrainingStage, read_config
 from keystride.training.start import RunOutcome, train
 
-__all__ = ["PRESETS", "EvaluationConfig", "RunOutcome", "Stage", "TrainingConfig", "read_config", "train"]
+__all__ = ["PRESETS", "EvaluationConfig", "RunOutcome", "TrainingConfig", "TrainingStage", "read_config", "train"]

@@ -14,7 +14,7 @@ from keystride.learner.config import CPU, PAPER, SINGLE_CRITIC, LearnerConfig
 from keystride.policy.bundle import CONFIG
 from keystride.reading import one_line
 from keystride.task.config import TaskConfig
-from keystride.training.settings import differences, is_within, overridden, paths, plain, read_settings_file
+from keystride.training.settings import differences, is_within, overridden, paths, plain_config, read_settings_file
 
 WHOLE_RUN = (
     *("name", "runs", "robot", "start_from", "processes", "device", "wandb", "stages"),
@@ -38,7 +38,7 @@ class EvaluationConfig:
 
 
 @dataclass(frozen=True)
-class Stage:
+class TrainingStage:
     """A part of a run with settings of its own."""
 
     name: str
@@ -76,7 +76,7 @@ class TrainingConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     learner: LearnerConfig = field(default_factory=lambda: CPU)
     task: TaskConfig = field(default_factory=TaskConfig)
-    stages: Annotated[tuple[Stage, ...], tyro.conf.Suppress] = ()
+    stages: Annotated[tuple[TrainingStage, ...], tyro.conf.Suppress] = ()
     """Stages that follow one another; set in the configuration file only."""
 
     @property
@@ -116,7 +116,7 @@ def config_of_run(folder: Path) -> TrainingConfig:
 
 def config_text(config: TrainingConfig) -> str:
     """Return the configuration as YAML that `read_config` reads."""
-    return yaml.safe_dump(plain(config), sort_keys=False)
+    return yaml.safe_dump(plain_config(config), sort_keys=False)
 
 
 def write_config(config: TrainingConfig, folder: Path) -> None:
@@ -136,7 +136,7 @@ class ResolvedStage:
     @property
     def settings(self) -> dict[str, Any]:
         """What a checkpoint records: the configuration in force, and the stage's name if it has one."""
-        return {**plain(replace(self.config, stages=())), **({"stage": self.name} if self.name else {})}
+        return {**plain_config(replace(self.config, stages=())), **({"stage": self.name} if self.name else {})}
 
 
 def resolved_stages(config: TrainingConfig) -> list[ResolvedStage]:
@@ -229,7 +229,7 @@ def parse_training(
     source, _ = tyro.cli(BaseArguments, args=arguments, return_unknown_args=True, add_help=False)
     default: Any = command(settings=source.settings(presets))  # type: ignore[call-arg]
     parsed: Any = tyro.cli(command, prog=prog, default=default, args=arguments)
-    changed = differences(plain(default.settings), plain(parsed.settings))
+    changed = differences(plain_config(default.settings), plain_config(parsed.settings))
     for path, stage in set_by_stages(default.settings, changed).items():
         raise UserError(f"{path} is set by stage {stage!r}: change it there")
     return parsed

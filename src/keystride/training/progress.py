@@ -13,7 +13,7 @@ from rich.table import Table
 
 from keystride.errors import UserError
 from keystride.training.config import TrainingConfig
-from keystride.training.settings import plain
+from keystride.training.settings import plain_config
 
 LINE_SECONDS = 20.0  # between plain lines
 ERRORS = (
@@ -154,7 +154,7 @@ class WeightsAndBiases:
             id=config.name,
             resume="allow",
             dir=str(config.folder),
-            config=plain(config),
+            config=plain_config(config),
         )
 
     def log(self, metrics: Mapping[str, float], steps: int) -> None:

@@ -27,7 +27,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     return values
 
 
-def plain(config: Any) -> dict[str, Any]:
+def plain_config(config: Any) -> dict[str, Any]:
     """Return a dataclass as dicts, lists, numbers and strings."""
     return json.loads(json.dumps(asdict(config), default=str))
 

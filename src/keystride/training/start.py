@@ -15,7 +15,7 @@ from keystride.errors import UserError
 from keystride.training.checks import check, process_count
 from keystride.training.config import CONFIG, TrainingConfig, config_of_run, write_config
 from keystride.training.launch import WorkerKilled, launch
-from keystride.training.settings import differences, is_within, plain
+from keystride.training.settings import differences, is_within, plain_config
 
 if TYPE_CHECKING:
     from keystride.task.rewards import Reward
@@ -65,9 +65,9 @@ def train(
     torchrun = "WORLD_SIZE" in os.environ
     if torchrun and os.environ.get("RANK", "0") != "0":
         return _outcome(config.folder, _run_here(config, rewards))
-    if not resume and is_run(config.folder):
+    if not resume and was_started(config.folder):
         raise UserError(f"{config.folder} holds a run already: continue it with --resume, or choose another --name")
-    if resume and not is_run(config.folder):
+    if resume and not was_started(config.folder):
         raise UserError(f"{config.folder} holds no run to resume")
     with _locked(config.folder) as lock:
         if resume:
@@ -85,7 +85,7 @@ def train(
             ) from None
 
 
-def is_run(folder: Path) -> bool:
+def was_started(folder: Path) -> bool:
     """Return whether a run was started in this folder; it may have no checkpoint yet."""
     return (folder / CONFIG).exists() or (folder / "checkpoints").exists()
 
@@ -104,7 +104,7 @@ def _run_here(config: TrainingConfig, rewards: "Mapping[str, Reward] | None") ->
 
 def _record_changes(config: TrainingConfig, allowed: Sequence[str]) -> None:
     """Refuse settings that differ from the run's own unless they are allowed; record the allowed ones."""
-    changes = differences(plain(config_of_run(config.folder)), plain(config))
+    changes = differences(plain_config(config_of_run(config.folder)), plain_config(config))
     changes = {path: pair for path, pair in changes.items() if path not in MOVABLE}
     refused = [path for path in changes if not any(is_within(path, name) for name in allowed)]
     if refused:

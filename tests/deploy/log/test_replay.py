@@ -3,7 +3,7 @@ import pytest
 
 from keystride.commands.main import main
 from keystride.deploy.log.flight import FlightLog, read_log
-from keystride.deploy.log.replay import COMPARED, joint_difference, simulate, summary
+from keystride.deploy.log.replay import COMPARED, joint_difference, simulate, flight_summary
 from keystride.deploy.sim.rehearsal import rehearse
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
@@ -44,7 +44,7 @@ def test_another_motion_is_told_apart(folder):
 def test_the_summary_has_events_lateness_and_the_comparison(folder):
     flight = read_log(folder)
     flight.rows["late"][700] = 0.012
-    text = "\n".join(summary(flight, simulate(flight, GO2), GO2))
+    text = "\n".join(flight_summary(flight, simulate(flight, GO2), GO2))
     for part in ("ready -> running", "at worst 12.00 ms", "of its peak torque", "joint angles differ by"):
         assert part in text
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.deploy.log.status import StatusStream, seen_from
+from keystride.deploy.log.status import StatusStream, in_script_frame
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.stub import STUBS
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
@@ -38,7 +38,7 @@ def test_a_pose_is_seen_from_the_ground_under_the_start():
     quarter = geometry.from_yaw(np.array(pi / 2))
     start = BaseState(np.array([1.0, 2.0, 0.3]), quarter, np.zeros(3), np.zeros(3))
     ahead = BaseState(np.array([1.0, 2.5, 0.25]), quarter, np.zeros(3), np.zeros(3))
-    position, orientation = seen_from(start, ahead)
+    position, orientation = in_script_frame(start, ahead)
     np.testing.assert_allclose(position, [0.5, 0.0, 0.25], atol=1e-12)  # y of the room is ahead of this robot
     np.testing.assert_allclose(orientation, [1.0, 0.0, 0.0, 0.0], atol=1e-12)
 
@@ -47,12 +47,12 @@ def test_lines_tell_state_link_battery_and_pose(rehearsal: Rehearsal, pipe: tupl
     deployment, stream = rehearsal.deployment, StatusStream(pipe[1])
     lines = []
     deployment.ask(Event.STAND)
-    while deployment.safety.state is not State.DAMPING:
+    while deployment.safety.state is not DeployState.DAMPING:
         rehearsal.step()
         if rehearsal.tick % 25 == 0:
             stream._write(stream._line(deployment, rehearsal.now))
             lines += [json.loads(line) for line in os.read(pipe[0], 65536).splitlines()]
-        if deployment.safety.state is State.READY and rehearsal.tick % 100 == 0:
+        if deployment.safety.state is DeployState.READY and rehearsal.tick % 100 == 0:
             deployment.ask(Event.START)
     states = list(dict.fromkeys(line["state"] for line in lines))
     assert states == ["standing up", "ready", "running", "stopping"]

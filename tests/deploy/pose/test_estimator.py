@@ -6,7 +6,7 @@ from keystride.deploy.pose.estimator import Estimator, EstimatorConfig
 from keystride.deploy.pose.source import Pose
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
 from keystride.deploy.sim.robot import Noise
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
@@ -19,10 +19,10 @@ AHEAD = Script(keyframes=(Keyframe(time=3.0, position=(0.9, 0.3), yaw=20.0),))
 def walking() -> Rehearsal:
     rehearsal = rehearse(GO2, TrotStub(GO2), AHEAD, noise=Noise(), posture="standing")
     rehearsal.deployment.ask(Event.STAND)
-    assert rehearsal.until(State.READY, 5.0)
+    assert rehearsal.until(DeployState.READY, 5.0)
     rehearsal.deployment.ask(Event.START)
     rehearsal.advance(0.4)
-    assert rehearsal.deployment.safety.state is State.RUNNING
+    assert rehearsal.deployment.safety.state is DeployState.RUNNING
     return rehearsal
 
 
@@ -57,7 +57,7 @@ def test_without_poses_it_coasts_on_the_imu():
         rehearsal.step()
         off.append(rehearsal.deployment.estimator.estimate().position - true.position)
     assert np.linalg.norm(off[-1]) < 0.03
-    assert rehearsal.deployment.safety.state is State.RUNNING
+    assert rehearsal.deployment.safety.state is DeployState.RUNNING
 
 
 def still(seconds: float, *, poses: bool = True) -> Estimator:

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from keystride.deploy.pose.odometry import LegOdometry, OdometryPoses
-from keystride.deploy.selftest.runner import WALK
+from keystride.deploy.selftest.runner import WALK_SCRIPT
 from keystride.deploy.sim.rehearsal import WalkStatistics, rehearse
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
@@ -22,9 +22,9 @@ def test_the_jacobian_is_the_derivative_of_the_feet():
 
 
 def test_the_load_of_the_feet_is_the_weight():
-    rehearsal = rehearse(GO2, TrotStub(GO2), WALK)
+    rehearsal = rehearse(GO2, TrotStub(GO2), WALK_SCRIPT)
     rehearsal.deployment.ask(Event.STAND)
-    assert rehearsal.until(State.READY, 5.0)
+    assert rehearsal.until(DeployState.READY, 5.0)
     rehearsal.advance(0.3)
     low = rehearsal.deployment._low
     assert low is not None
@@ -40,16 +40,16 @@ def test_the_load_of_the_feet_is_the_weight():
 TURNING = Script(keyframes=(Keyframe(time=2.0, position=(0.5, 0.15), yaw=30.0),))
 
 
-@pytest.mark.parametrize("script", [WALK, TURNING], ids=["straight", "turning"])
+@pytest.mark.parametrize("script", [WALK_SCRIPT, TURNING], ids=["straight", "turning"])
 def test_a_script_is_played_by_leg_odometry_alone(script):
     """Drift per metre walked is printed; docs/deploy.md has it for the shipped policies."""
     rehearsal = rehearse(GO2, TrotStub(GO2), script, poses=OdometryPoses())
     walk = WalkStatistics(rehearsal)
     rehearsal.deployment.ask(Event.STAND)
-    assert rehearsal.until(State.READY, 5.0)
+    assert rehearsal.until(DeployState.READY, 5.0)
     rehearsal.advance(0.6)
     rehearsal.deployment.ask(Event.START)
-    while rehearsal.deployment.safety.state is not State.DAMPING and rehearsal.now < 30.0:
+    while rehearsal.deployment.safety.state is not DeployState.DAMPING and rehearsal.now < 30.0:
         rehearsal.step()
         walk.update()
     assert rehearsal.deployment.safety.played
@@ -60,6 +60,6 @@ def test_a_script_is_played_by_leg_odometry_alone(script):
 
 
 def test_a_robot_that_lies_does_not_drift_away():
-    rehearsal = rehearse(GO2, TrotStub(GO2), WALK)
+    rehearsal = rehearse(GO2, TrotStub(GO2), WALK_SCRIPT)
     rehearsal.advance(4.0)  # idle, feet without load
     assert np.hypot(*rehearsal.deployment.odometry.position[:2]) < 0.2

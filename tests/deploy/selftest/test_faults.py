@@ -6,25 +6,25 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.deploy.selftest.faults import AT, CASES, COMES_DOWN, PLAYED, POSES, STATES, Case, Disturb
-from keystride.deploy.selftest.runner import UPRIGHT, WALK
+from keystride.deploy.selftest.faults import AT, CASES, COMES_DOWN, PLAYED, POSES, STATE_CASES, Case, Disturb
+from keystride.deploy.selftest.runner import UPRIGHT_COSINE, WALK_SCRIPT
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import Event, State
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.stub import TrotStub
 from keystride.robot.go2 import GO2
 
 DOCS = Path(__file__).parents[3] / "docs" / "deploy.md"
-DISTURBED = [case for case in (*STATES, *POSES) if isinstance(case.does, Disturb)]
+DISTURBED = [case for case in (*STATE_CASES, *POSES) if isinstance(case.does, Disturb)]
 
 
 def walking() -> Rehearsal:
-    rehearsal = rehearse(GO2, TrotStub(GO2), WALK)
+    rehearsal = rehearse(GO2, TrotStub(GO2), WALK_SCRIPT)
     rehearsal.deployment.ask(Event.STAND)
-    assert rehearsal.until(State.READY, 5.0)
+    assert rehearsal.until(DeployState.READY, 5.0)
     rehearsal.advance(0.1)
     rehearsal.deployment.ask(Event.START)
     rehearsal.advance(AT)
-    assert rehearsal.deployment.safety.state is State.RUNNING
+    assert rehearsal.deployment.safety.state is DeployState.RUNNING
     return rehearsal
 
 
@@ -48,11 +48,11 @@ def test_a_fault_has_its_expected_outcome(case: Case):
         pytest.skip("poses are not held back in one process: test_runner.py and test_source.py have it")
     rehearsal.disturb(case.does.name, case.does.value, case.does.seconds)
     caused, upright = rehearsal.now, 1.0
-    while safety.state is not State.DAMPING and rehearsal.now < caused + 10.0:
+    while safety.state is not DeployState.DAMPING and rehearsal.now < caused + 10.0:
         rehearsal.step()
         upright = min(upright, -geometry.projected_gravity(rehearsal.world.data.qpos[3:7])[2])
-    assert safety.state is State.DAMPING
-    assert upright > UPRIGHT
+    assert safety.state is DeployState.DAMPING
+    assert upright > UPRIGHT_COSINE
     assert safety.played == (case.exit_code == PLAYED)
     assert safety.reason == case.reason
     states = [event.split(" -> ")[1].split(":")[0] for event in rehearsal.events if " -> " in event]

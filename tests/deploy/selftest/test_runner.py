@@ -17,7 +17,7 @@ from keystride.deploy.clock import real_time_allowed
 from keystride.deploy.selftest.faults import BEFORE, NETWORK, PLAYED, PROCESS
 from keystride.deploy.selftest.runner import (
     KEPT_WAITING,
-    Result,
+    CaseResult,
     arrival_distances,
     calm_miss,
     run_case,
@@ -34,7 +34,7 @@ CASES = (*PROCESS, *BEFORE, *NETWORK[:3])
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, Result]:
+def results() -> dict[str, CaseResult]:
     calm_miss(GO2, "STUB-TROT")  # before the clock matters
     with ThreadPoolExecutor(2) as pool:
         domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(CASES))]

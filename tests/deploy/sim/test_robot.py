@@ -3,7 +3,7 @@ import pytest
 
 from keystride import geometry
 from keystride.deploy.safety import MotorCommand
-from keystride.deploy.sim.robot import SILENCE, SILENT, Noise, SimulatedGo2
+from keystride.deploy.sim.robot import COMMAND_TIMEOUT, SILENT, Noise, SimulatedGo2
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 
@@ -49,8 +49,8 @@ def test_when_commands_stop_it_keeps_the_last_one():
 
 
 def test_a_motor_board_that_brakes_by_itself():
-    robot = standing(brake_after=SILENCE)
-    robot.step(round(SILENCE / 0.001) - 2)
+    robot = standing(brake_after=COMMAND_TIMEOUT)
+    robot.step(round(COMMAND_TIMEOUT / 0.001) - 2)
     assert robot.stiffness.any()
     robot.step(4)
     assert not robot.stiffness.any()

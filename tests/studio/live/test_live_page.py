@@ -21,7 +21,7 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.selftest.processes import ROBOT_UP, START, RobotProcess, free_port
 from keystride.deploy.selftest.runner import Truth
-from keystride.deploy.states import State
+from keystride.deploy.states import DeployState
 from keystride.policy.bundle import known
 from keystride.studio.live.live_run import TAKES
 
@@ -37,7 +37,7 @@ keyframes:
 """
 ATTEMPTS = 8  # a machine that keeps a process waiting ends a run by the watchdogs, as it should
 KEPT_WAITING = 30.0  # ms
-DAMPING = list(State).index(State.DAMPING)
+DAMPING = list(DeployState).index(DeployState.DAMPING)
 
 
 class Robot:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keystride import geometry
 from keystride.deploy.log.flight import FlightLog
-from keystride.deploy.states import State
+from keystride.deploy.states import DeployState
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 from keystride.studio.live import live_run
@@ -154,7 +154,7 @@ def write_log(folder: Path, yaw: float, miss: float, seconds: float) -> None:
     for tick in range(round(seconds / 0.002)):
         ahead = np.array([0.4 * tick * 0.002, miss * (tick > 0)])
         row = log.row()
-        row["time"], row["state"] = 100.0 + 0.002 * tick, list(State).index(State.RUNNING)
+        row["time"], row["state"] = 100.0 + 0.002 * tick, list(DeployState).index(DeployState.RUNNING)
         row["base_position"] = [*(np.array([3.0, -2.0]) + geometry.rotate_yaw(np.array(yaw), ahead)), 0.3]
         row["base_orientation"] = geometry.from_yaw(np.array(yaw))
         row["joint_angles"] = GO2.stance

@@ -8,16 +8,16 @@ import pytest
 from keystride.keyframes.postures import POSTURES
 from keystride.robot.go2 import GO2
 from keystride.studio.page.meshes import Figure
-from keystride.studio.page.pose_pictures import GROUND, HEIGHT, WIDTH, picture, pose_buttons
+from keystride.studio.page.pose_pictures import GROUND, PICTURE_HEIGHT, PICTURE_WIDTH, picture, pose_buttons
 
 
 @pytest.mark.parametrize("name", POSTURES)
 def test_the_robot_stands_inside_its_picture(name: str):
     corners = np.array(re.findall(r"(-?[\d.]+),(-?[\d.]+)", picture(POSTURES[name], Figure(GO2))), dtype=float) / 100
     assert corners[:, 0].min() > 0
-    assert corners[:, 0].max() < WIDTH
+    assert corners[:, 0].max() < PICTURE_WIDTH
     assert corners[:, 1].min() > 0
-    assert corners[:, 1].max() < HEIGHT
+    assert corners[:, 1].max() < PICTURE_HEIGHT
 
 
 def test_a_posture_that_is_lower_is_drawn_lower():

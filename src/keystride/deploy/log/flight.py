@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from keystride.deploy.states import State
+from keystride.deploy.states import DeployState
 from keystride.errors import FileError
 from keystride.files import write_atomically
 from keystride.reading import JSON_BYTES, one_line, parse_json, read_arrays, read_json, read_text
@@ -24,7 +24,7 @@ ROW = np.dtype(
     [
         ("time", "f8"),  # s, monotonic clock
         ("late", "f4"),  # s by which this command was sent after its time
-        ("state", "i1"),  # index in `State`
+        ("state", "i1"),  # index in `DeployState`
         ("state_age", "f4"),  # s since the robot's last new state
         ("pose_age", "f4"),  # s since the last believed pose
         ("tick", "u4"),  # of the robot's state
@@ -51,7 +51,7 @@ ROW = np.dtype(
     ]
 )
 PART = 1000  # rows: 2 s
-PARTS = 900  # kept: half an hour, some 450 MB
+MAX_LOG_PARTS = 900  # kept: half an hour, some 450 MB
 EVENTS = 10_000  # kept, the first ones
 PENDING = 8  # full parts that may wait for a slow disk
 
@@ -59,7 +59,7 @@ PENDING = 8  # full parts that may wait for a slow disk
 class FlightLog:
     """Writes a log; `row` is for the command stream alone, `note` for any thread. Neither blocks nor raises."""
 
-    def __init__(self, folder: Path, about: dict[str, Any], parts: int = PARTS) -> None:
+    def __init__(self, folder: Path, about: dict[str, Any], parts: int = MAX_LOG_PARTS) -> None:
         """Raise OSError when the folder cannot be made or already holds a log."""
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.glob("part-*.npz")):
@@ -153,8 +153,8 @@ class Flight:
 def read_log(folder: Path) -> Flight:
     """Raise FileError for a folder without a log, or with one that is damaged or of another version."""
     parts = sorted(folder.glob("part-*.npz"))
-    if not parts or len(parts) > PARTS:
-        raise FileError(f"{folder}: no flight log (1 to {PARTS} files part-*.npz)")
+    if not parts or len(parts) > MAX_LOG_PARTS:
+        raise FileError(f"{folder}: no flight log (1 to {MAX_LOG_PARTS} files part-*.npz)")
     rows = np.concatenate([_read_part(path) for path in parts])
     if not np.isfinite(rows["time"]).all() or (np.diff(rows["time"]) < 0.0).any():
         raise FileError(f"{folder}: the times of the rows are not in order")
@@ -181,8 +181,8 @@ def _read_part(path: Path) -> np.ndarray:
             )
         with np.errstate(invalid="ignore", over="ignore"):
             part[name] = values
-    if not ((part["state"] >= 0) & (part["state"] < len(State))).all():
-        raise FileError(f"{path}: state is not one of 0 to {len(State) - 1}")
+    if not ((part["state"] >= 0) & (part["state"] < len(DeployState))).all():
+        raise FileError(f"{path}: state is not one of 0 to {len(DeployState) - 1}")
     return part
 
 

@@ -10,22 +10,22 @@ import numpy as np
 
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand
-from keystride.deploy.sim.robot import STEP, SimulatedGo2
-from keystride.deploy.states import State
+from keystride.deploy.sim.robot import PHYSICS_STEP, SimulatedGo2
+from keystride.deploy.states import DeployState
 from keystride.evaluation.rendering.plot_style import MISSED, OTHER, PATH, SOFT, save_figure, styled_figure
 from keystride.robot.description import Floats, Robot
 
-STATES = list(State)
+STATE_ORDER = list(DeployState)
 COMPARED = 1.0  # s for which the simulator can be expected to follow the log without feedback
-STATE_COLOURS = ("#dfe5ea", "#cfe3f7", "#dff0df", "#fff3d6", "#f3e2f7", "#f9dedb")  # in the order of `State`
+STATE_COLOURS = ("#dfe5ea", "#cfe3f7", "#dff0df", "#fff3d6", "#f3e2f7", "#f9dedb")  # in the order of `DeployState`
 
 
 def replay(folder: Path, robot: Robot, picture: Path, viewer: str) -> int:
     flight = read_log(folder)
     simulated = simulate(flight, robot)
-    for line in summary(flight, simulated, robot):
+    for line in flight_summary(flight, simulated, robot):
         print(line)
-    save_figure(draw(flight, simulated, robot), picture)
+    save_figure(flight_figure(flight, simulated, robot), picture)
     print(f"picture: {picture}", flush=True)
     if viewer != "none":
         show(flight, robot, viewer)
@@ -43,7 +43,7 @@ class Simulated:
 
 def simulate(flight: Flight, robot: Robot) -> Simulated | None:
     """Play the commands against the simulator; return None if no script was running with a known base pose."""
-    running = np.flatnonzero(flight.rows["state"] == STATES.index(State.RUNNING))
+    running = np.flatnonzero(flight.rows["state"] == STATE_ORDER.index(DeployState.RUNNING))
     known = [row for row in running if np.isfinite(flight.rows["base_position"][row]).all()]
     if not known:
         return None
@@ -58,11 +58,11 @@ def simulate(flight: Flight, robot: Robot) -> Simulated | None:
         angles.append(world.data.qpos[7:].copy())
         places.append(world.data.qpos[:3].copy())
         world.receive(MotorCommand(*(row[name].astype(np.float64) for name in ("target", "stiffness", "damping"))))
-        world.step(round(STREAM_PERIOD / STEP))
+        world.step(round(STREAM_PERIOD / PHYSICS_STEP))
     return Simulated(rows["time"] - flight.rows["time"][0], np.array(angles), np.array(places))
 
 
-def summary(flight: Flight, simulated: Simulated | None, robot: Robot) -> list[str]:
+def flight_summary(flight: Flight, simulated: Simulated | None, robot: Robot) -> list[str]:
     rows, late = flight.rows, 1000 * flight.rows["late"]
     gaps = 1000 * np.diff(rows["time"])
     worst = float(gaps.max()) if len(gaps) else 0.0
@@ -95,7 +95,7 @@ def _share(values: Floats, limits: Floats) -> float:
     return float((np.abs(values) / limits).max())
 
 
-def draw(flight: Flight, simulated: Simulated | None, robot: Robot) -> Any:
+def flight_figure(flight: Flight, simulated: Simulated | None, robot: Robot) -> Any:
     """Return a figure for `save_figure`."""
     rows, t = flight.rows, flight.time
     with styled_figure(12.0, 11.0) as figure:
@@ -130,7 +130,7 @@ def draw(flight: Flight, simulated: Simulated | None, robot: Robot) -> Any:
         histogram.set(title="lateness of commands", xlabel="ms", ylabel="commands")
         legend = figure.add_subplot(grid[5, 1])
         legend.axis("off")
-        for state, colour in zip(State, STATE_COLOURS, strict=True):
+        for state, colour in zip(DeployState, STATE_COLOURS, strict=True):
             legend.fill_between([], [], color=colour, label=state.value)
         legend.plot([], [], color=MISSED, label="stopped by a fault")
         legend.legend(loc="center", ncols=2)
@@ -162,7 +162,7 @@ def show(flight: Flight, robot: Robot, viewer: str) -> None:
     """Show the logged motion once, in real time."""
     from contextlib import ExitStack
 
-    from keystride.deploy.sim.server import FRAME, open_view
+    from keystride.deploy.sim.server import VIEWER_FRAME, open_view
 
     world = SimulatedGo2(robot, posture="standing")
     rows = flight.rows[np.isfinite(flight.rows["base_position"]).all(axis=1)]
@@ -175,4 +175,4 @@ def show(flight: Flight, robot: Robot, viewer: str) -> None:
             world.data.qpos[7:] = row["joint_angles"]
             mujoco.mj_forward(world.model, world.data)
             update()
-            time.sleep(FRAME)
+            time.sleep(VIEWER_FRAME)

@@ -17,9 +17,9 @@ from keystride.deploy.clock import Ticker
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.session import Outcome
-from keystride.deploy.states import State
+from keystride.deploy.states import DeployState
 
-EVERY = 0.05  # s
+STATUS_PERIOD = 0.05  # s
 
 
 class StatusStream:
@@ -37,7 +37,7 @@ class StatusStream:
         if self._descriptor is None:
             yield
             return
-        loop = Ticker("status", EVERY, lambda now: self._write(self._line(deployment, now)), lambda error: None)
+        loop = Ticker("status", STATUS_PERIOD, lambda now: self._write(self._line(deployment, now)), lambda error: None)
         loop.start()
         try:
             yield
@@ -60,9 +60,9 @@ class StatusStream:
             line["state_age"] = round(now - deployment.heard_at, 3)
             line["pose_age"] = round(age, 3) if np.isfinite(age) else None
         if robot is not None:
-            if state in (State.IDLE, State.STANDING_UP, State.READY) or self._start is None:
+            if state in (DeployState.IDLE, DeployState.STANDING_UP, DeployState.READY) or self._start is None:
                 self._start = robot.base
-            position, orientation = seen_from(self._start, robot.base)
+            position, orientation = in_script_frame(self._start, robot.base)
             line["position"], line["orientation"] = position.round(4).tolist(), orientation.round(4).tolist()
             line["joints"] = robot.joint_angles.round(4).tolist()
         return line
@@ -73,7 +73,7 @@ class StatusStream:
             os.write(self._descriptor, (json.dumps(line, separators=(",", ":")) + "\n").encode())
 
 
-def seen_from(start: BaseState, base: BaseState) -> tuple[np.ndarray, np.ndarray]:
+def in_script_frame(start: BaseState, base: BaseState) -> tuple[np.ndarray, np.ndarray]:
     """Position (3,) and orientation (4,) in the frame of the script: the ground under the start, its heading along x."""
     yaw = geometry.yaw_of(start.orientation)
     offset = base.position - np.array([start.position[0], start.position[1], 0.0])

@@ -17,7 +17,7 @@ from keystride import geometry
 from keystride.deploy.pose.source import Pose
 from keystride.robot.description import Floats
 
-GRAVITY = np.array([0.0, 0.0, -9.81])
+GRAVITY_VECTOR = np.array([0.0, 0.0, -9.81])
 HISTORY = 100  # predictions kept, to compare a late pose with the time it was captured
 
 
@@ -71,7 +71,7 @@ class Estimator:
             return
         self._turn()
         position, velocity, bias = self._state
-        acceleration = self._matrix @ accelerometer + GRAVITY - bias
+        acceleration = self._matrix @ accelerometer + GRAVITY_VECTOR - bias
         self._state = np.stack(
             [position + velocity * dt + acceleration * dt**2 / 2, velocity + acceleration * dt, bias]
         )

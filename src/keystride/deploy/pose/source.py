@@ -31,7 +31,7 @@ DEFAULT_PORT = 9870
 LATEST = 0.1  # s by which a pose may arrive later than the fastest one
 CLOCK_DRIFT = 1e-4  # s per second between the source's clock and ours
 RESTARTED = 1.0  # s without a pose after which a source may restart its numbers
-AXES = {
+CAPTURE_AXES = {
     "z-up": np.array([1.0, 0.0, 0.0, 0.0]),
     "y-up": np.array([0.5, 0.5, 0.5, 0.5]),  # x y z become y z x: forward is the capture's z, left its x
 }
@@ -90,7 +90,7 @@ class Mounting:
 
     def base(self, body: Pose) -> Pose:
         """Return the base pose in the world, given the tracked body in the capture frame."""
-        world_from_capture = AXES[self.axes]
+        world_from_capture = CAPTURE_AXES[self.axes]
         # In the pose in which the body was defined, its axes are those of the capture system.
         world_from_body = geometry.multiply(
             geometry.multiply(world_from_capture, geometry.normalize(body.orientation)),

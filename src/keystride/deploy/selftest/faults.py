@@ -164,7 +164,7 @@ BEFORE: tuple[Case, ...] = (
     ),
 )
 
-STATES: tuple[Case, ...] = (
+STATE_CASES: tuple[Case, ...] = (
     _damps("low state lost", Disturb("states_off"), "low state lost"),
     _damps("low state frozen", Disturb("states_frozen"), "low state lost"),
     _damps("IMU frozen", Disturb("imu_frozen"), "IMU frozen"),
@@ -230,4 +230,4 @@ NETWORK: tuple[Case, ...] = (
     Case("latency spike of 50 ms", GOES_ON, PLAYED, does=Disturb("delay", 0.05, 0.1)),
 )
 
-CASES: tuple[Case, ...] = (*NETWORK, *PROCESS, *BEFORE, *STATES, *POSES)
+CASES: tuple[Case, ...] = (*NETWORK, *PROCESS, *BEFORE, *STATE_CASES, *POSES)

@@ -26,7 +26,7 @@ TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
 ROBOT_UP = "simulated Go2"
-RUNNING = "ready -> running"
+RUNNING_LINE = "ready -> running"
 QUESTION = "Confirm"
 START = 60.0  # s that a process may take to start on a busy machine
 
@@ -107,7 +107,7 @@ class RobotProcess:
         self.output.join()
 
 
-class DeployProcess:
+class DeployUnderTest:
     """`keystride deploy go2` with a controlling terminal; `ACTS` lists what can be done to it."""
 
     def __init__(self, words: list[str], output: str) -> None:
@@ -120,7 +120,7 @@ class DeployProcess:
         self.process = subprocess.Popen(command, stdin=inside, stdout=write, stderr=write, start_new_session=True)
         for descriptor in {inside, write}:
             os.close(descriptor)
-        self.output = Output(read, RUNNING, QUESTION)
+        self.output = Output(read, RUNNING_LINE, QUESTION)
 
     def reaches(self, mark: str) -> bool:
         """Wait until a mark is printed; return False if the process ends first."""
@@ -132,7 +132,7 @@ class DeployProcess:
 
     def act(self, act: Act) -> float:
         """Do something to the process; return the time at which it was done."""
-        return ACTS[act.kind](self, act.what)
+        return OPERATOR_ACTS[act.kind](self, act.what)
 
     def key(self, what: str) -> float:
         at = time.monotonic()
@@ -221,19 +221,19 @@ class DeployProcess:
         return code
 
 
-ACTS: dict[str, Callable[[DeployProcess, str], float]] = {
-    "key": DeployProcess.key,
-    "keys": DeployProcess.keys,
-    "freeze and key": DeployProcess.freeze_and_key,
-    "hang up": DeployProcess.hang_up,
-    "close output": DeployProcess.close_output,
-    "signal": DeployProcess.signal,
-    "stop": DeployProcess.stop,
-    "kill": DeployProcess.kill,
-    "kill guard": DeployProcess.kill_guard,
-    "kill both": DeployProcess.kill_both,
-    "stop guard": DeployProcess.stop_guard,
-    "wait": DeployProcess.wait,
+OPERATOR_ACTS: dict[str, Callable[[DeployUnderTest, str], float]] = {
+    "key": DeployUnderTest.key,
+    "keys": DeployUnderTest.keys,
+    "freeze and key": DeployUnderTest.freeze_and_key,
+    "hang up": DeployUnderTest.hang_up,
+    "close output": DeployUnderTest.close_output,
+    "signal": DeployUnderTest.signal,
+    "stop": DeployUnderTest.stop,
+    "kill": DeployUnderTest.kill,
+    "kill guard": DeployUnderTest.kill_guard,
+    "kill both": DeployUnderTest.kill_both,
+    "stop guard": DeployUnderTest.stop_guard,
+    "wait": DeployUnderTest.wait,
 }
 
 
@@ -291,18 +291,18 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
     return [*(word for option in options.items() for word in option), *flags]
 
 
-def play(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
+def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
     """Run a case; the robot's record and the deployment's report are written to the folder."""
     port, report = free_port(), folder / "report.json"
     robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
     if case.before is not None:
         robot.disturb(case.before)
-    deploy = DeployProcess(deploy_words(case, policy, script, domain, port, report), case.output)
+    deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output)
     if not case.confirmed and deploy.reaches(QUESTION):
         deploy.key("n\n")
-    running = deploy.output.marks[RUNNING]
+    running = deploy.output.marks[RUNNING_LINE]
     caused: float | None = None
-    if case.does is not None and deploy.reaches(RUNNING):
+    if case.does is not None and deploy.reaches(RUNNING_LINE):
         with real_time():  # a delay between noting the time and causing the fault would count as the robot's
             time.sleep(max(AT - running.age(), 0.0))
             caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)

@@ -17,7 +17,7 @@ from keystride import geometry
 from keystride.deploy.clock import real_time_allowed
 from keystride.deploy.preflight import open_player
 from keystride.deploy.selftest.faults import CALM, CASES, PLAYED, Case
-from keystride.deploy.selftest.processes import Run, play
+from keystride.deploy.selftest.processes import Run, run_processes
 from keystride.deploy.sim.rehearsal import rehearse
 from keystride.deploy.unitree.codec import LOOPBACK
 from keystride.files import write_atomically
@@ -26,7 +26,7 @@ from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.description import Floats, Robot
 
-WALK = Script(
+WALK_SCRIPT = Script(
     keyframes=(
         Keyframe(time=1.2, position=(0.36, 0.0)),
         Keyframe(time=2.0, position=(0.6, 0.0)),
@@ -34,7 +34,7 @@ WALK = Script(
 )
 IMPOSSIBLE = Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),))
 MARGIN = 0.15  # m by which a keyframe error may exceed that of a run in one process without a fault
-UPRIGHT = 0.5  # cosine of the trunk's tilt
+UPRIGHT_COSINE = 0.5  # cosine of the trunk's tilt
 DESCENT = 1.8  # s that lying down under control takes at least
 KEPT_WAITING = 0.03  # s of lateness that may trip a watchdog: the guard waits for 0.05 s, the others for 0.1 s
 ATTEMPTS = 3
@@ -45,7 +45,7 @@ NO_REAL_TIME = (
 
 
 @dataclass(frozen=True)
-class Result:
+class CaseResult:
     name: str
     expected: str
     happened: str
@@ -101,7 +101,7 @@ class Truth:
         return np.linalg.norm((goals.position[0] - self.position[rows])[:, :2], axis=-1)
 
 
-def run_case(case: Case, domain: int, *, robot: Robot, policy: str) -> Result:
+def run_case(case: Case, domain: int, *, robot: Robot, policy: str) -> CaseResult:
     """Run a row. A failed run is repeated if the machine kept a process waiting, because then it shows nothing else."""
     for attempt in range(1, ATTEMPTS + 1):
         result = _attempt(case, robot, policy, domain, attempt)
@@ -111,25 +111,25 @@ def run_case(case: Case, domain: int, *, robot: Robot, policy: str) -> Result:
     return result
 
 
-def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -> Result:
-    script = IMPOSSIBLE if case.impossible else WALK
+def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -> CaseResult:
+    script = IMPOSSIBLE if case.impossible else WALK_SCRIPT
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.yaml"
         save_script(script, path)
-        run = play(case, case.policy or policy, path, domain, Path(folder))
+        run = run_processes(case, case.policy or policy, path, domain, Path(folder))
         truth = Truth.read(Path(folder) / "record.npz")
     wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
     if case.exit_code == PLAYED and run.started is not None:
-        wrong += _wrong_place(truth.misses(WALK, run.started).max(), calm_miss(robot, policy) + MARGIN)
+        wrong += _wrong_place(truth.misses(WALK_SCRIPT, run.started).max(), calm_miss(robot, policy) + MARGIN)
     if wrong and run.late >= KEPT_WAITING:
         wrong.append(f"a process was {1000 * run.late:.0f} ms late")
-    return Result(case.name, case.expected, _happened(case, run, truth), tuple(wrong), run.late, attempt)
+    return CaseResult(case.name, case.expected, _happened(case, run, truth), tuple(wrong), run.late, attempt)
 
 
 def run_script(script: Path, policy: str, folder: Path, domain: int) -> tuple[Run, Truth]:
     """Play a script over the network, without a fault; a run that failed is repeated by the same rule."""
     for _ in range(ATTEMPTS):
-        run = play(CALM, policy, script, domain, folder)
+        run = run_processes(CALM, policy, script, domain, folder)
         if run.exit_code == PLAYED or run.late < KEPT_WAITING:
             break
     return run, Truth.read(folder / "record.npz")
@@ -150,7 +150,7 @@ def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
     if case.never_stiff and (truth.heard_stiffness > 0.0).any():
         yield "a motor moved"
     up = -geometry.projected_gravity(truth.orientation)[:, 2]
-    if case.upright and up.min() < UPRIGHT:
+    if case.upright and up.min() < UPRIGHT_COSINE:
         yield "the robot fell over"
     if case.soft_within is not None and (run.caused is None or truth.soft_after(run.caused) > case.soft_within):
         yield f"joints were held for longer than {case.soft_within} s"
@@ -170,7 +170,7 @@ def _wrong_place(missed: float, allowed: float) -> Iterator[str]:
 @cache
 def calm_miss(robot: Robot, policy: str) -> float:
     """Return the largest keyframe error of a policy in one process, m."""
-    return float(max(arrival_distances(robot, policy, WALK)))
+    return float(max(arrival_distances(robot, policy, WALK_SCRIPT)))
 
 
 def arrival_distances(robot: Robot, policy: str, script: Script) -> list[float]:
@@ -182,7 +182,7 @@ def arrival_distances(robot: Robot, policy: str, script: Script) -> list[float]:
 
 def _happened(case: Case, run: Run, truth: Truth) -> str:
     if case.exit_code == PLAYED and run.started is not None:
-        return f"played; largest keyframe error {truth.misses(WALK, run.started).max():.3f} m"
+        return f"played; largest keyframe error {truth.misses(WALK_SCRIPT, run.started).max():.3f} m"
     if run.caused is None:
         return re.sub(r"error: \S+?: ", "error: ", run.reason)  # without the name of a temporary file
     words = f"joints released after {truth.soft_after(run.caused):.2f} s, trunk at {truth.position[-1, 2]:.2f} m"
@@ -213,13 +213,13 @@ def run_cases(robot: Robot, policy: str, only: str, jobs: int, report: Path | No
     return int(not all(result.passed for result in results))
 
 
-def markdown_table(results: list[Result]) -> str:
+def markdown_table(results: list[CaseResult]) -> str:
     rows = [["fault", "expected", "what happened", ""], ["---"] * 4]
     rows += [[r.name, r.expected, r.happened, "ok" if r.passed else "; ".join(r.wrong)] for r in results]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def print_table(results: list[Result]) -> None:
+def print_table(results: list[CaseResult]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -13,14 +13,14 @@ from keystride.deploy.clock import Latest
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.fault_checks import SPEED_MEMORY, Limits
 from keystride.deploy.launch import Plan, limits_for
-from keystride.deploy.player import Player
+from keystride.deploy.player import ScriptPlayer
 from keystride.deploy.pose.odometry import OdometryPoses
 from keystride.deploy.pose.source import Mounting, Pose, Poses
 from keystride.deploy.preflight import checked_script, open_player, outside, try_player
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand, Safety
 from keystride.deploy.sim.disturbances import Disturbances
-from keystride.deploy.sim.robot import STEP, Noise, SimulatedGo2
-from keystride.deploy.states import Event, State
+from keystride.deploy.sim.robot import PHYSICS_STEP, Noise, SimulatedGo2
+from keystride.deploy.states import DeployState, Event
 from keystride.deploy.unitree.codec import (
     CHECK_MODE,
     LOOPBACK,
@@ -36,8 +36,8 @@ from keystride.keyframes.script import Script
 from keystride.robot.description import Floats, Robot
 
 PRINT_EVERY = 0.5  # s between the commands that a dry run prints
-LONGEST = 3600.0  # s that a dry run may take
-POSE_EVERY = 4  # stream ticks: 125 Hz
+MAX_DRY_RUN = 3600.0  # s that a dry run may take
+POSE_EVERY_TICKS = 4  # stream ticks: 125 Hz
 POSE_LATE = 4  # stream ticks: 8 ms
 
 
@@ -63,7 +63,7 @@ class Rehearsal:
     disturbances: Disturbances = field(default_factory=Disturbances)
     command: MotorCommand | None = None
     tick: int = 0
-    _captured: deque[Pose] = field(default_factory=lambda: deque(maxlen=POSE_LATE // POSE_EVERY + 1))
+    _captured: deque[Pose] = field(default_factory=lambda: deque(maxlen=POSE_LATE // POSE_EVERY_TICKS + 1))
 
     @property
     def now(self) -> float:
@@ -80,12 +80,12 @@ class Rehearsal:
         """Advance by 2 ms."""
         now = self.now
         self._report(now)
-        if self.tick % POSE_EVERY == 0:
+        if self.tick % POSE_EVERY_TICKS == 0:
             self._capture(now)
         self.command = self.deployment.stream(now)
         if self.tick % round(CONTROL_DT / STREAM_PERIOD) == 0:
             self.deployment.control(now)
-        self.world.step(round(STREAM_PERIOD / STEP))
+        self.world.step(round(STREAM_PERIOD / PHYSICS_STEP))
         self.tick += 1
 
     def _report(self, now: float) -> None:
@@ -106,21 +106,21 @@ class Rehearsal:
             position = np.full(3, np.nan) if self.disturbances.get("pose_nan", now) else pose.position
             self.poses.receive(position, pose.orientation, pose.time, pose.sequence, now)
 
-    def until(self, state: State, seconds: float) -> bool:
+    def until(self, state: DeployState, seconds: float) -> bool:
         """Step until a state is reached; return whether it was reached in time."""
         limit = self.now + seconds
         while self.deployment.safety.state is not state and self.now < limit:
             self.step()
         return self.deployment.safety.state is state
 
-    def play(self, seconds: float) -> State:
+    def play(self, seconds: float) -> DeployState:
         """Stand up, play and lie down, as an operator would; return the final state."""
         self.advance(0.1)
         self.deployment.ask(Event.STAND)
-        if self.until(State.READY, 5.0):
+        if self.until(DeployState.READY, 5.0):
             self.advance(0.5)
             self.deployment.ask(Event.START)
-        self.until(State.DAMPING, seconds)
+        self.until(DeployState.DAMPING, seconds)
         return self.deployment.safety.state
 
 
@@ -136,7 +136,7 @@ class WalkStatistics:
     def update(self) -> None:
         """Take the present state into account; call this after every step."""
         deployment, world = self.rehearsal.deployment, self.rehearsal.world
-        if deployment.safety.state is not State.RUNNING:
+        if deployment.safety.state is not DeployState.RUNNING:
             return
         self._path.append((world.data.qpos[:2].copy(), deployment.odometry.position[:2].copy()))
         speed = float((np.abs(world.data.qvel[6:]) / world.robot.speed_limit).max())
@@ -164,7 +164,7 @@ class WalkStatistics:
 
 def rehearse(
     robot: Robot,
-    player: Player,
+    player: ScriptPlayer,
     script: Script,
     *,
     noise: Noise | None = None,
@@ -206,10 +206,10 @@ def _play(rehearsal: Rehearsal) -> WalkStatistics:
     deployment, printed = rehearsal.deployment, 0
     walk = WalkStatistics(rehearsal)
     deployment.ask(Event.STAND)
-    while deployment.safety.state is not State.DAMPING and rehearsal.now < LONGEST:
+    while deployment.safety.state is not DeployState.DAMPING and rehearsal.now < MAX_DRY_RUN:
         rehearsal.step()
         walk.update()
-        if deployment.safety.state is State.READY and rehearsal.tick % 100 == 0:
+        if deployment.safety.state is DeployState.READY and rehearsal.tick % 100 == 0:
             deployment.ask(Event.START)
         for event in rehearsal.events[printed:]:
             print(f"{rehearsal.now:7.3f} s  {event}", flush=True)

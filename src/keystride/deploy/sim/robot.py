@@ -16,10 +16,10 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
 from keystride.robot.model import DAMPING_COLUMN, STIFFNESS_COLUMN, load_spec
 
-STEP = 0.001  # s
-SILENCE = 0.1  # s without a command after which commands count as stopped
+PHYSICS_STEP = 0.001  # s
+COMMAND_TIMEOUT = 0.1  # s without a command after which commands count as stopped
 
-POSTURES = ("lying", "standing", "upside-down")
+START_POSTURES = ("lying", "standing", "upside-down")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Noise:
 
 
 SILENT = Noise(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-FAINT = Noise(0.0, 0.0, 1e-4, 1e-3, 0.0, 1e-6, 1e-6)  # no sensor repeats itself to the last bit
+FAINT_NOISE = Noise(0.0, 0.0, 1e-4, 1e-3, 0.0, 1e-6, 1e-6)  # no sensor repeats itself to the last bit
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,12 @@ class SimulatedGo2:
 
     @property
     def time(self) -> float:
-        return self.steps * STEP
+        return self.steps * PHYSICS_STEP
 
     @property
     def commanded(self) -> bool:
         """Whether commands are arriving."""
-        return self.time - self._command_at <= SILENCE
+        return self.time - self._command_at <= COMMAND_TIMEOUT
 
     @property
     def stiffness(self) -> Floats:
@@ -147,8 +147,8 @@ class SimulatedGo2:
         return position, _turned(self.data.qpos[3:7], self.noise.pose_angle * random[3:])
 
     def _place(self, posture: str) -> None:
-        if posture not in POSTURES:
-            raise ValueError(f"unknown posture {posture!r}: expected one of {', '.join(POSTURES)}")
+        if posture not in START_POSTURES:
+            raise ValueError(f"unknown posture {posture!r}: expected one of {', '.join(START_POSTURES)}")
         joints = self.robot.stance if posture == "standing" else np.tile(FOLDED_LEG, 4)
         height = float(standing_height(self.robot, joints))
         self.data.qpos[:3] = (0.0, 0.0, height)
@@ -168,7 +168,7 @@ def _turned(orientation: Floats, turn: Floats) -> Floats:
 
 def _model(robot: Robot) -> mujoco.MjModel:
     spec = load_spec(robot)
-    spec.option.timestep = STEP
+    spec.option.timestep = PHYSICS_STEP
     accelerometer, site = mujoco.mjtSensor.mjSENS_ACCELEROMETER, mujoco.mjtObj.mjOBJ_SITE
     spec.add_sensor(name="accelerometer", type=accelerometer, objtype=site, objname="imu")
     return spec.compile()

@@ -22,11 +22,11 @@ import mujoco
 import numpy as np
 from cyclonedds.domain import DomainParticipant
 
-from keystride.deploy.clock import Lateness, Ticker, real_time, ticks
+from keystride.deploy.clock import Lateness, Ticker, clock_ticks, real_time
 from keystride.deploy.pose.source import DEFAULT_PORT, Pose, pose_message
 from keystride.deploy.safety import FOLDED_LEG, RAMP_GAINS, MotorCommand, Ramp, limp
 from keystride.deploy.sim.disturbances import Disturbances
-from keystride.deploy.sim.robot import FAINT, STEP, Noise, SimulatedGo2
+from keystride.deploy.sim.robot import FAINT_NOISE, PHYSICS_STEP, Noise, SimulatedGo2
 from keystride.deploy.unitree.codec import (
     CHECK_MODE,
     MOTION_SWITCHER,
@@ -53,11 +53,11 @@ from keystride.deploy.unitree.wire_format import Record, is_sealed, seal
 from keystride.files import open_atomically
 from keystride.robot.description import Robot
 
-PERIOD = 0.002  # s: states at 500 Hz
+STATE_PERIOD = 0.002  # s: states at 500 Hz
 POSE_EVERY = 4  # periods: 125 Hz
 RECORD_EVERY = 10  # periods: 50 Hz
-CATCH_UP = 20  # physics steps that one period may make up for when the machine was busy
-FRAME = 1 / 30  # s between frames of a viewer
+MAX_CATCH_UP_STEPS = 20  # physics steps that one period may make up for when the machine was busy
+VIEWER_FRAME = 1 / 30  # s between frames of a viewer
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class SimulatedConfig:
 
 
 def simulated_world(robot: Robot, config: SimulatedConfig) -> SimulatedGo2:
-    noise = Noise() if config.noise else FAINT
+    noise = Noise() if config.noise else FAINT_NOISE
     return SimulatedGo2(robot, posture=config.posture, noise=noise, brake_after=config.brake_after, seed=config.seed)
 
 
@@ -111,7 +111,7 @@ class SimulatedRobot:
     def run(self) -> None:
         """Run until closed."""
         self.step(time.monotonic())  # the first step builds tables and is slow
-        for now in ticks(PERIOD, self.lateness):
+        for now in clock_ticks(STATE_PERIOD, self.lateness):
             self.step(now)
             if self.closed:
                 break
@@ -134,10 +134,10 @@ class SimulatedRobot:
         """Return the steps that real time asks for; on a machine that is too busy the simulation falls behind instead."""
         if self._slip is None:
             self._slip = now - self.world.time
-        due = round((now - self._slip - self.world.time) / STEP)
-        if due > CATCH_UP:
-            self._slip += (due - CATCH_UP) * STEP
-        return min(due, CATCH_UP)
+        due = round((now - self._slip - self.world.time) / PHYSICS_STEP)
+        if due > MAX_CATCH_UP_STEPS:
+            self._slip += (due - MAX_CATCH_UP_STEPS) * PHYSICS_STEP
+        return min(due, MAX_CATCH_UP_STEPS)
 
     def _received(self, sample: Any) -> None:
         now = time.monotonic()
@@ -161,7 +161,7 @@ class SimulatedRobot:
             encode_state(self.world.robot, self.world.sense(), self.world.steps), now
         )
         self._states.append((now + self._delay(now), record))
-        while self._states and self._states[0][0] <= now + PERIOD / 2:
+        while self._states and self._states[0][0] <= now + STATE_PERIOD / 2:
             due = self._states.popleft()[1]
             if not look("states_off", now) and not self._lost(now):
                 if not look("states_unsealed", now):
@@ -182,7 +182,7 @@ class SimulatedRobot:
         self._number += 1
         late = self.config.pose_latency + self.disturbances.get("pose_late", now)
         self._captured.append((now + late, Pose(*self.world.captured(), time=now, sequence=self._number)))
-        while self._captured and self._captured[0][0] <= now + PERIOD / 2:
+        while self._captured and self._captured[0][0] <= now + STATE_PERIOD / 2:
             pose = self.disturbances.disturb_pose(self._captured.popleft()[1], now, self._random)
             if pose is None:
                 continue
@@ -281,7 +281,7 @@ def _view(robot: SimulatedRobot, viewer: str, stack: ExitStack) -> None:
         mujoco.mj_forward(model, copy)
         draw()
 
-    loop = Ticker("viewer", FRAME, frame, lambda error: print(f"viewer closed: {error}", flush=True))
+    loop = Ticker("viewer", VIEWER_FRAME, frame, lambda error: print(f"viewer closed: {error}", flush=True))
     loop.start()
     stack.callback(loop.stop)
 

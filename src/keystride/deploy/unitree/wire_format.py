@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keystride.robot.description import Robot
 
-Kind = Literal["u1", "i2", "u2", "i4", "u4", "f4"]
+NumberType = Literal["u1", "i2", "u2", "i4", "u4", "f4"]
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
 Record = np.ndarray[Any, Any]  # zero-dimensional, of a Struct's dtype
@@ -31,7 +31,7 @@ MOTOR_LEGS = ("FR", "FL", "RR", "RL")  # three motors each: hip, thigh, calf
 @dataclass(frozen=True)
 class Field:
     name: str
-    kind: Union[Kind, "Struct"]
+    kind: Union[NumberType, "Struct"]
     count: int | None = None  # None for a single value
 
     @property

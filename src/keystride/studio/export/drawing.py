@@ -9,8 +9,8 @@ import numpy as np
 
 from keystride.robot.description import Floats
 
-WIDTH, HEIGHT, SQUARE_HEIGHT = 320, 140, 190
-LEFT, RIGHT, TOP, BOTTOM = 38, 8, 20, 20
+CHART_WIDTH, CHART_HEIGHT, SQUARE_HEIGHT = 320, 140, 190
+MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 38, 8, 20, 20
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Window:
 
     x: tuple[float, float]
     y: tuple[float, float]
-    height: int = HEIGHT
+    height: int = CHART_HEIGHT
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        across = (x - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - RIGHT)
-        up = (y - self.y[0]) / (self.y[1] - self.y[0]) * (self.height - TOP - BOTTOM)
-        return LEFT + across, self.height - BOTTOM - up
+        across = (x - self.x[0]) / (self.x[1] - self.x[0]) * (CHART_WIDTH - MARGIN_LEFT - MARGIN_RIGHT)
+        up = (y - self.y[0]) / (self.y[1] - self.y[0]) * (self.height - MARGIN_TOP - MARGIN_BOTTOM)
+        return MARGIN_LEFT + across, self.height - MARGIN_BOTTOM - up
 
 
 def drawing(title: str, lines: Sequence[PlotLine], dots: Sequence[Dot], *, square: bool = False) -> str:
@@ -47,8 +47,8 @@ def drawing(title: str, lines: Sequence[PlotLine], dots: Sequence[Dot], *, squar
     window = _square(lines) if square else _around(lines, dots)
     parts = [*_axes(window), *(_curve(line, window) for line in lines), *(_mark(dot, window) for dot in dots)]
     return (
-        f'<svg viewBox="0 0 {WIDTH} {window.height}" width="100%" font-family="sans-serif" font-size="10">'
-        f'<text x="{LEFT}" y="12" fill="currentColor" font-weight="600">{escape(title)}</text>{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {CHART_WIDTH} {window.height}" width="100%" font-family="sans-serif" font-size="10">'
+        f'<text x="{MARGIN_LEFT}" y="12" fill="currentColor" font-weight="600">{escape(title)}</text>{"".join(parts)}</svg>'
     )
 
 
@@ -68,7 +68,7 @@ def _around(lines: Sequence[PlotLine], dots: Sequence[Dot]) -> Window:
 
 
 def _square(lines: Sequence[PlotLine]) -> Window:
-    ratio = (SQUARE_HEIGHT - TOP - BOTTOM) / (WIDTH - LEFT - RIGHT)
+    ratio = (SQUARE_HEIGHT - MARGIN_TOP - MARGIN_BOTTOM) / (CHART_WIDTH - MARGIN_LEFT - MARGIN_RIGHT)
     points = np.concatenate([np.stack([line.x, line.y], axis=1) for line in lines])
     low, high = points.min(axis=0), points.max(axis=0)
     centre, size = (low + high) / 2, np.maximum(1.15 * (high - low), 0.4)

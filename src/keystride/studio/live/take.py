@@ -7,14 +7,14 @@ import numpy as np
 
 from keystride import geometry
 from keystride.deploy.log.flight import read_log
-from keystride.deploy.states import State
+from keystride.deploy.states import DeployState
 from keystride.evaluation.errors import METRICS, keyframe_errors
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.robot.description import Floats
 
-RUNNING_INDEX = list(State).index(State.RUNNING)
+RUNNING_INDEX = list(DeployState).index(DeployState.RUNNING)
 PATH_EVERY = 0.1  # s
 
 

@@ -8,7 +8,7 @@ COMING: RGB = (86, 156, 255)
 ACTIVE: RGB = (255, 196, 61)
 MET: RGB = (63, 207, 142)
 MISSED: RGB = (255, 92, 92)
-STATE_COLOURS = {"coming": COMING, "active": ACTIVE, "met": MET, "missed": MISSED}
+KEYFRAME_COLOURS = {"coming": COMING, "active": ACTIVE, "met": MET, "missed": MISSED}
 
 LIMIT: RGB = (255, 60, 60)
 FOOT: RGB = (240, 240, 245)

@@ -10,7 +10,7 @@ from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 from keystride.studio.page.meshes import Figure
 
-WIDTH, HEIGHT = 0.96, 0.7  # m that a picture shows
+PICTURE_WIDTH, PICTURE_HEIGHT = 0.96, 0.7  # m that a picture shows
 GROUND = 0.62  # m from the top of the picture to the ground under the robot
 TOWARDS = np.array([0.45, 1.0, 0.28]) / np.linalg.norm([0.45, 1.0, 0.28])  # the viewer, from the robot
 DEEPEST = 0.25  # m behind the middle of the robot, drawn darkest
@@ -35,8 +35,10 @@ def picture(pose: Posture, figure: Figure) -> str:
             (depth, _polygon(_outline(_project(points)), 0.55 + 0.45 * min(max(0.5 + depth / DEEPEST, 0.0), 1.0)))
         )
     shapes = "".join(shape for _, shape in sorted(seen))
-    ground = f'<path class="ground" d="M0 {100 * GROUND:g}H{100 * WIDTH:g}"/>'
-    return f'<svg viewBox="0 0 {100 * WIDTH:g} {100 * HEIGHT:g}" aria-hidden="true">{ground}{shapes}</svg>'
+    ground = f'<path class="ground" d="M0 {100 * GROUND:g}H{100 * PICTURE_WIDTH:g}"/>'
+    return (
+        f'<svg viewBox="0 0 {100 * PICTURE_WIDTH:g} {100 * PICTURE_HEIGHT:g}" aria-hidden="true">{ground}{shapes}</svg>'
+    )
 
 
 def _button(name: str, pose: Posture, own: bool, figure: Figure) -> str:
@@ -57,7 +59,7 @@ def _project(points: Floats) -> Floats:
     right = np.cross([0.0, 0.0, 1.0], TOWARDS)
     right /= np.linalg.norm(right)
     up = np.cross(TOWARDS, right)
-    return 100 * np.stack([WIDTH / 2 + points @ right, GROUND - points @ up], axis=1)
+    return 100 * np.stack([PICTURE_WIDTH / 2 + points @ right, GROUND - points @ up], axis=1)
 
 
 def _outline(points: Floats) -> Floats:

@@ -55,7 +55,7 @@ def marks(
             "time": mark.keyframe.time,
             "label": mark.keyframe.label or "",
             "state": states[mark.key],
-            "colour": palette.css(palette.STATE_COLOURS[states[mark.key]]),
+            "colour": palette.css(palette.KEYFRAME_COLOURS[states[mark.key]]),
             "odds": round(100 * odds[mark.key]) if mark.key in odds else None,
             "oddsColour": palette.css(palette.likelihood(odds[mark.key])) if mark.key in odds else None,
             "asks": asks(mark.keyframe),

@@ -22,7 +22,7 @@ ENOUGH = 0.75  # share of robots that have to meet a variant
 ROBOTS_PER_VARIANT = 4  # per variant
 DELAYS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0)  # s
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # of the way from the previous place
-SHORTEST_MOVE = 0.05  # m
+SHORTEST_OFFSET = 0.05  # m
 LOOK_AHEAD = 4  # keyframes after the missed one that the robots still know of
 
 AdviceKind = Literal["retime", "shorten", "loosen"]
@@ -89,7 +89,7 @@ def _shortened(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]
     way = goals.position[0, row, :2] - before
     length = float(np.linalg.norm(way))
     found = []
-    for share in SHARES if length > SHORTEST_MOVE else ():
+    for share in SHARES if length > SHORTEST_OFFSET else ():
         position = goals.position.copy()
         position[0, row, :2] = place = before + share * way
         tip = Tip("shorten", row, f"furthest {share * length:.1f} m", position=(round(place[0], 3), round(place[1], 3)))
