@@ -12,6 +12,8 @@ from array_api_compat import array_namespace
 
 Array = Any  # a NumPy array or a torch tensor
 
+GRAVITY = 9.81  # m/s2, along -z of the world frame
+
 
 def wrap(angle: Array) -> Array:
     """Return the same angle in (-pi, pi]."""

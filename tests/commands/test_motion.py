@@ -6,7 +6,7 @@ import pytest
 from keystride.commands.main import main
 from keystride.motion.index import load_library_clips
 from keystride.robot.go2 import GO2
-from keystride.robot.picture import draw
+from keystride.robot.picture import draw_robot
 
 
 def write_standing(path: Path, height: float = 0.333, frames: int = 60) -> None:
@@ -72,7 +72,7 @@ def test_report_writes_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def can_draw() -> bool:
     try:
-        draw(GO2, GO2.stance, size=(32, 32))
+        draw_robot(GO2, GO2.stance, size=(32, 32))
     except Exception:  # whatever the graphics driver raises
         return False
     return True

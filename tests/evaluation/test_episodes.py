@@ -4,7 +4,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.evaluation.episodes import (
-    NEVER,
+    NEVER_FELL,
     Controller,
     EpisodeRollout,
     StanceNoise,
@@ -71,7 +71,7 @@ def test_a_keyframe_within_reach_of_a_fallen_robot_is_still_missed(collapsing: t
 def test_a_fall_after_the_episode_is_none(collapsing: type, standing_goals: Goals) -> None:
     standing_goals.step[1] = [100, 200]
     rollout = run_episodes(collapsing(when=110), GO2, exact_stance(GO2, 2), standing_goals)
-    assert rollout.fell[0] == NEVER  # over at step 100
+    assert rollout.fell[0] == NEVER_FELL  # over at step 100
     assert rollout.fell[1] > 110
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keystride.evaluation.episodes import NEVER, EpisodeRollout, Trace
+from keystride.evaluation.episodes import NEVER_FELL, EpisodeRollout, Trace
 from keystride.evaluation.gait import airborne_seconds, joint_speed_shares, measure_gait, motor_rows, swing_height
 from keystride.keyframes.goals import empty_goals
 from keystride.robot.go2 import GO2
@@ -76,7 +76,7 @@ def test_trembling_shows_as_joint_acceleration() -> None:
     assert measure_gait(GO2, standing_feet(), moving(), velocities).joint_acceleration[0] == pytest.approx(50.0)
 
 
-def rollout(height: np.ndarray, speed: float = 0.0, fell: int = NEVER) -> EpisodeRollout:
+def rollout(height: np.ndarray, speed: float = 0.0, fell: int = NEVER_FELL) -> EpisodeRollout:
     """One robot in its stance at heights (T,) over the ground, all joints at one speed."""
     steps = len(height)
     position = np.zeros((steps, 1, 3))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keystride.evaluation.episodes import NEVER, EpisodeRollout, Trace
+from keystride.evaluation.episodes import NEVER_FELL, EpisodeRollout, Trace
 from keystride.evaluation.results import Subject, rows_of_all_goals, rows_of_goal
 from keystride.keyframes.goals import empty_goals
 from keystride.robot.go2 import GO2
@@ -19,7 +19,7 @@ def rollout() -> EpisodeRollout:
     position, orientation, joints = np.zeros((4, 3, 3)), np.zeros((4, 3, 4)), np.tile(GO2.stance, (4, 3, 1))
     orientation[..., 0] = 1.0
     trace = Trace(position, orientation, joints, np.zeros_like(joints), np.zeros_like(position), joints[:3])
-    return EpisodeRollout(goals, trace, end=np.array([3, 3, 3]), fell=np.array([NEVER, NEVER, 1]))
+    return EpisodeRollout(goals, trace, end=np.array([3, 3, 3]), fell=np.array([NEVER_FELL, NEVER_FELL, 1]))
 
 
 def test_mean_and_deviation_over_all_episodes_the_fallen_included() -> None:

@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.evaluation.scenarios import ANTICIPATION, MATCHING, TIMINGS, TRAJECTORIES, poses_of_clip
+from keystride.evaluation.scenarios import (
+    ANTICIPATION_SCENARIOS,
+    MATCHING_SCENARIOS,
+    TIMINGS,
+    TRAJECTORIES,
+    poses_of_clip,
+)
 from keystride.keyframes.goals import Goals, used
 from keystride.motion.clip import make_clip
 from keystride.robot.go2 import GO2
@@ -17,11 +23,11 @@ def feet_above_ground(goals: Goals) -> np.ndarray:
 
 
 def take(name: str) -> Goals:
-    return next(one for one in MATCHING if one.name == name).goals(GO2, 2)
+    return next(one for one in MATCHING_SCENARIOS if one.name == name).goals(GO2, 2)
 
 
 def test_the_papers_position_scenarios_in_our_axes() -> None:
-    straight, turn, slow = (scenario.goals(1) for scenario in ANTICIPATION)
+    straight, turn, slow = (scenario.goals(1) for scenario in ANTICIPATION_SCENARIOS)
     assert [goals.step[0].tolist() for goals in (straight, turn, slow)] == [[50, 75], [50, 75], [50, 100]]
     for goals in (straight, turn, slow):
         assert goals.position[0, 0].tolist() == [1.0, 0.0, 0.32]
@@ -52,7 +58,7 @@ def test_paw_up_raises_one_front_foot_alone() -> None:
 
 
 def test_intervals_are_those_of_training() -> None:
-    for goals in [take(one.name) for one in MATCHING] + [one.goals(1) for one in TRAJECTORIES]:
+    for goals in [take(one.name) for one in MATCHING_SCENARIOS] + [one.goals(1) for one in TRAJECTORIES]:
         steps = np.diff(goals.step[0], prepend=0)
         assert steps.min() >= 25
         assert steps.max() <= 50

@@ -17,7 +17,7 @@ from keystride.errors import FileError, UserError
 from keystride.keyframes.feasibility import warnings
 from keystride.keyframes.files import load_script, parse_script
 from keystride.keyframes.resolve import resolve
-from keystride.motion.clip import ARRAYS, Clip, load_clip
+from keystride.motion.clip import CLIP_ARRAYS, Clip, load_clip
 from keystride.motion.importers.animal import load_skeleton
 from keystride.motion.importers.importing import INTERNAL, ImportOptions, RefusedFile, import_files
 from keystride.motion.importers.selection import load_selection
@@ -49,7 +49,7 @@ def import_motion(kind: str) -> Callable[[Path], None]:
 
 
 def check_clip(clip: Clip) -> None:
-    for name in ARRAYS:
+    for name in CLIP_ARRAYS:
         values = getattr(clip, name)
         assert len(values) == len(clip), name
         assert np.isfinite(values).all(), name

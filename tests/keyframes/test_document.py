@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystride.keyframes.document import MAX_BYTES, MAX_DEPTH, Document, decode, read_json, read_yaml
+from keystride.keyframes.document import (
+    MAX_DEPTH,
+    MAX_SCRIPT_BYTES,
+    ParsedText,
+    decode,
+    parse_script_json,
+    parse_script_yaml,
+)
 from keystride.keyframes.problems import ScriptError
 
 BOMB = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*{'a' if not i else f'b{i - 1}'}, *a]\n" for i in range(40))
@@ -32,21 +39,21 @@ BOMB = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*{'a' if not i else f'b{i - 1}'
     ],
 )
 def test_scalars_are_read_as_in_the_core_schema(text: str, value: object):
-    found = read_yaml(f"a: {text}").data["a"]
+    found = parse_script_yaml(f"a: {text}").data["a"]
     assert found == value
     assert type(found) is type(value)
 
 
 def test_lines_are_known_for_keys_and_items():
-    document = read_yaml("a: 1\nb:\n  - x\n  - c: 2\n")
+    document = parse_script_yaml("a: 1\nb:\n  - x\n  - c: 2\n")
     assert [document.line(place) for place in [("a",), ("b", 0), ("b", 1, "c"), ("b", 1, "unheard")]] == [1, 3, 4, 4]
 
 
 def test_json_has_the_same_lines():
-    assert read_json('{\n"a": 1,\n"b": [\n{"c": 2}]}').line(("b", 0, "c")) == 4
+    assert parse_script_json('{\n"a": 1,\n"b": [\n{"c": 2}]}').line(("b", 0, "c")) == 4
 
 
-@pytest.mark.parametrize("read", [read_yaml, read_json])
+@pytest.mark.parametrize("read", [parse_script_yaml, parse_script_json])
 def test_a_key_that_stands_twice_is_reported_and_the_first_kept(read):
     document = read('{"a": 1,\n "a": 2}')
     assert document.data == {"a": 1}
@@ -74,32 +81,32 @@ def test_a_key_that_stands_twice_is_reported_and_the_first_kept(read):
 )
 def test_yaml_that_is_refused(text: str, words: str):
     with pytest.raises(ScriptError, match=words):
-        read_yaml(text)
+        parse_script_yaml(text)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000 + "]" * 100_000, "[" * 500 + "]" * 500, "[\t" * 500 + "]" * 500])
 def test_json_too_deep_is_refused(text: str):
     with pytest.raises(ScriptError, match="nested more than"):
-        read_json(text)
+        parse_script_json(text)
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1,}', "{'a': 1}", "1 2", '{"a": 1}}'])
 def test_json_that_is_refused(text: str):
     with pytest.raises(ScriptError, match="is not JSON"):
-        read_json(text)
+        parse_script_json(text)
 
 
 def test_json_is_not_read_by_the_rules_of_yaml():
-    assert read_json('{"a": "\\ud83d\\ude00", "b": 1e3}').data == {"a": "😀", "b": 1000.0}
+    assert parse_script_json('{"a": "\\ud83d\\ude00", "b": 1e3}').data == {"a": "😀", "b": 1000.0}
 
 
 def test_yaml_as_deep_as_allowed_is_read():
-    assert read_yaml("[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH).data is not None
+    assert parse_script_yaml("[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH).data is not None
 
 
 def test_the_line_of_a_syntax_error_is_told():
     with pytest.raises(ScriptError) as caught:
-        read_yaml("a: 1\nb: [\nc: }")
+        parse_script_yaml("a: 1\nb: [\nc: }")
     assert caught.value.problems[0].line == 3
 
 
@@ -110,7 +117,7 @@ def test_the_line_of_a_syntax_error_is_told():
         (b" \n\t", "empty"),
         (b"\xff\xfe\x00", "UTF-8"),
         (b"a\0b", "binary"),
-        (b"#" * (MAX_BYTES + 1), "larger"),
+        (b"#" * (MAX_SCRIPT_BYTES + 1), "larger"),
     ],
 )
 def test_bytes_that_are_refused(content: bytes, words: str):
@@ -124,6 +131,6 @@ def test_a_byte_order_mark_is_no_part_of_the_text():
 
 @given(text=st.text(alphabet="{}[]:,-&*!|>'\"%#\n \t?@`01.eE~a\\", max_size=60))
 def test_whatever_looks_like_yaml_is_data_or_a_script_error(text: str):
-    for read in (read_yaml, read_json):
+    for read in (parse_script_yaml, parse_script_json):
         with suppress(ScriptError):
-            assert isinstance(read(text), Document)
+            assert isinstance(read(text), ParsedText)

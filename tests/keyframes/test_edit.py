@@ -10,7 +10,7 @@ from keystride.keyframes.edit import complete, concatenate, in_unit, mirror, shi
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.postures import POSTURES, mirror_name, posture
 from keystride.keyframes.problems import ScriptError
-from keystride.keyframes.resolve import place, resolve, spots
+from keystride.keyframes.resolve import place_goals, resolve, spots
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 
@@ -71,7 +71,7 @@ def test_the_second_script_is_played_from_where_the_first_one_ends(first: Script
     joined, before, after = resolve(concatenate(first, second)), resolve(first), resolve(second)
     end = spots(first)[-1]
     after.step[:] += before.step[0, -1]
-    after = place(after, np.array([[end.x, end.y]]), np.array([end.yaw]))
+    after = place_goals(after, np.array([[end.x, end.y]]), np.array([end.yaw]))
     count = before.step.shape[1]
     assert_same_goals(Goals(*(value[:, :count] for value in vars(joined).values())), before)
     assert_same_goals(Goals(*(value[:, count:] for value in vars(joined).values())), after)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keystride.keyframes.feasibility import warnings
-from keystride.keyframes.files import format_script, load_script, parse_script, plain, save_script, script_schema
+from keystride.keyframes.files import format_script, load_script, parse_script, save_script, script_data, script_schema
 from keystride.keyframes.postures import POSTURES
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe, Script
@@ -78,7 +78,7 @@ def test_save_and_load(tmp_path: Path, name: str):
 
 def test_what_is_absent_is_not_written():
     script = Script(keyframes=(Keyframe(time=1, yaw=0.0),))
-    assert plain(script) == {"version": 1, "keyframes": [{"time": 1.0, "yaw": 0.0}]}
+    assert script_data(script) == {"version": 1, "keyframes": [{"time": 1.0, "yaw": 0.0}]}
 
 
 def test_an_error_names_the_file(tmp_path: Path):
@@ -117,7 +117,7 @@ def test_the_anticipation_scenarios_are_those_of_the_paper(name: str, second: tu
 def test_the_course_has_ten_keyframes_of_several_kinds():
     keyframes = load_script(EXAMPLES / "course.yaml").keyframes
     assert len(keyframes) == 10
-    assert len({tuple(frozenset(plain(Script(keyframes=(one,)))["keyframes"][0])) for one in keyframes}) > 4
+    assert len({tuple(frozenset(script_data(Script(keyframes=(one,)))["keyframes"][0])) for one in keyframes}) > 4
 
 
 def blocks(language: str) -> list[str]:

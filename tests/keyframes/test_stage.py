@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from keystride.keyframes.edit import concatenate, in_unit, mirror, shift, with_stage
 from keystride.keyframes.feasibility import ROBOT_RADIUS, warnings
-from keystride.keyframes.files import format_script, load_script, parse_script, plain, save_script
+from keystride.keyframes.files import format_script, load_script, parse_script, save_script, script_data
 from keystride.keyframes.goals import empty_goals
 from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.script import MAX_CORNERS, MAX_OBSTACLES, Keyframe, Obstacle, Script, Stage
@@ -153,8 +153,8 @@ def test_a_script_without_a_stage_keeps_its_version():
     for version in (1, 2):
         text = f"version: {version}\nkeyframes:\n- time: 1.0\n  yaw: 5.0\n"
         assert format_script(parse_script(text)) == text
-        assert plain(shift(parse_script(text), 1.0))["version"] == version
-        assert plain(in_unit(parse_script(text), "radians"))["version"] == version
+        assert script_data(shift(parse_script(text), 1.0))["version"] == version
+        assert script_data(in_unit(parse_script(text), "radians"))["version"] == version
 
 
 def test_a_stage_moves_a_script_to_the_version_that_knows_it_and_back_to_none():

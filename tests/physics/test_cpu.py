@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keystride.physics.cpu import CpuSimulator, training_model
-from keystride.physics.simulator import ROBOT, Randomization, State, standing_start
+from keystride.physics.simulator import ROBOT_RANDOMIZATION, Randomization, State, standing_start
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 from keystride.robot.model import STIFFNESS_COLUMN
@@ -188,7 +188,7 @@ def test_pushes_come_at_their_interval_whatever_resets_happen():
 
 
 def test_payload_place_and_strength_lie_in_their_ranges():
-    robots = simulator(400, randomization=ROBOT)
+    robots = simulator(400, randomization=ROBOT_RANDOMIZATION)
     varied = robots.snapshot()
     base = robots._model.body(GO2.base_body).id
     payload = np.asarray(varied["varied.body_mass"])[:, base] - robots._model.body_mass[base]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from keystride.policy.bundle import POLICY, find, home, is_bundle, known, onnx_file, run_checkpoint
+from keystride.policy.bundle import POLICY_FILE, find, home, is_bundle, known, onnx_file, run_checkpoint
 from keystride.policy.loading import Weights, fingerprint, load_weights, open_policy, policy_content, save_weights
 from keystride.policy.metadata import PolicyError
 from keystride.policy.packing import check_bundle
@@ -12,7 +12,7 @@ from keystride.policy.packing import check_bundle
 def test_every_kind_of_policy_is_found(bundle: Path, run_folder: Path) -> None:
     checkpoint = run_checkpoint(run_folder)
     assert checkpoint is not None
-    for place in (bundle, bundle / POLICY, run_folder, checkpoint):
+    for place in (bundle, bundle / POLICY_FILE, run_folder, checkpoint):
         assert find(str(place)) == place
 
 
@@ -29,8 +29,8 @@ def test_a_run_opens_with_its_file_while_that_is_of_its_best_weights(
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(run_folder, run)
-    (run / POLICY).write_bytes((bundle / POLICY).read_bytes())
-    assert policy_content(run) == (bundle / POLICY).read_bytes()
+    (run / POLICY_FILE).write_bytes((bundle / POLICY_FILE).read_bytes())
+    assert policy_content(run) == (bundle / POLICY_FILE).read_bytes()
     assert not is_bundle(run)
     weights = load_weights(run)
     better = {name: values + 1 for name, values in weights.actor.items()}
@@ -56,7 +56,7 @@ def test_a_runs_best_goes_before_its_latest_unless_that_is_asked_for(run_folder:
 
 
 def test_what_is_exported_is_handed_on_as_it_is(bundle: Path) -> None:
-    assert policy_content(bundle) == policy_content(bundle / POLICY) == (bundle / POLICY).read_bytes()
+    assert policy_content(bundle) == policy_content(bundle / POLICY_FILE) == (bundle / POLICY_FILE).read_bytes()
     assert open_policy(bundle).metadata.robot == "unitree_go2"
 
 

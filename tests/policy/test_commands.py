@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keystride.commands.main import main
-from keystride.policy.bundle import POLICY
+from keystride.policy.bundle import POLICY_FILE
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -19,7 +19,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_export_of_a_bundle_is_its_file(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new" / "policy.onnx"
     assert main(["export", str(bundle), "--out", str(out)]) == 0
-    assert out.read_bytes() == (bundle / POLICY).read_bytes()
+    assert out.read_bytes() == (bundle / POLICY_FILE).read_bytes()
     assert capsys.readouterr().out == f"wrote {out} (licence of the weights: Apache-2.0)\n"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from keystride.policy.bundle import POLICY
+from keystride.policy.bundle import POLICY_FILE
 from keystride.policy.metadata import Metadata
 from keystride.policy.runtime import Policy
 
@@ -15,7 +15,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
 
 def test_every_input_stands_in_the_table_with_its_shape_and_type(bundle: Path) -> None:
     told = re.findall(r"^\| `(\w+)` \| ([BK\d, ]+) \| (float32|bool);", PAGE, flags=re.MULTILINE)
-    inputs = onnxruntime.InferenceSession(bundle / POLICY).get_inputs()
+    inputs = onnxruntime.InferenceSession(bundle / POLICY_FILE).get_inputs()
     kinds = {"tensor(float)": "float32", "tensor(bool)": "bool"}
     assert told == [(entry.name, ", ".join(map(str, entry.shape)), kinds[entry.type]) for entry in inputs]
 

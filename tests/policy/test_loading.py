@@ -8,7 +8,7 @@ import torch
 from keystride.errors import UserError
 from keystride.learner.trainer import Trainer
 from keystride.motion.library import Library
-from keystride.policy.bundle import POLICY, WEIGHTS, run_checkpoint
+from keystride.policy.bundle import POLICY_FILE, WEIGHTS, run_checkpoint
 from keystride.policy.loading import Weights, fingerprint, load_weights, save_weights
 from keystride.policy.metadata import PolicyError
 from keystride.training.build import make_trainer
@@ -58,7 +58,7 @@ def test_a_bundle_of_other_sizes_is_no_start(
 
 def test_weights_come_back_from_their_file(tmp_path: Path) -> None:
     weights = Weights({"a.b": np.arange(6.0).reshape(2, 3)}, {"c": np.array([1, 2], dtype=np.float32)}, {})
-    (tmp_path / POLICY).touch()
+    (tmp_path / POLICY_FILE).touch()
     save_weights(weights, tmp_path / WEIGHTS)
     back = load_weights(tmp_path)
     np.testing.assert_array_equal(back.actor["a.b"], weights.actor["a.b"])
@@ -76,8 +76,8 @@ def test_a_fingerprint_knows_values_names_shapes_and_no_order() -> None:
 
 def test_what_holds_no_weights_is_refused(bundle: Path, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="an ONNX file has no weights"):
-        load_weights(bundle / POLICY)
-    (tmp_path / POLICY).touch()
+        load_weights(bundle / POLICY_FILE)
+    (tmp_path / POLICY_FILE).touch()
     (tmp_path / WEIGHTS).write_bytes(b"\xff" * 100)
     with pytest.raises(PolicyError, match="not a safetensors file"):
         load_weights(tmp_path)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from keystride.errors import FileError
-from keystride.policy.bundle import CARD, CONFIG, CRITIC, CURVE, FIGURES, POLICY, WEIGHTS, run_checkpoint
+from keystride.policy.bundle import CARD, CONFIG, CRITIC, CURVE, FIGURES, POLICY_FILE, WEIGHTS, run_checkpoint
 from keystride.policy.loading import Weights, load_weights, save_weights
 from keystride.policy.metadata import PolicyError
 from keystride.policy.packing import card, check_bundle, pack
@@ -33,7 +33,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_bundle_holds_everything_and_is_whole(bundle: Path, run_folder: Path) -> None:
-    assert content(bundle).keys() == {POLICY, CRITIC, WEIGHTS, CONFIG, CURVE, CARD}
+    assert content(bundle).keys() == {POLICY_FILE, CRITIC, WEIGHTS, CONFIG, CURVE, CARD}
     assert (bundle / CONFIG).read_bytes() == (run_folder / CONFIG).read_bytes()
     assert json.loads((bundle / CURVE).read_text())["training"]["reward/goal"] == [0.5]
     check_bundle(bundle)
@@ -118,7 +118,7 @@ def test_a_new_bundle_takes_the_old_ones_place_or_leaves_it(bundle: Path, copy: 
     card = (copy / CARD).read_text()
     assert "| matching | walk | 1 | distance, m | 0.087 | 0.020 | 0.087 | 200 | 1 |" in card
     assert "- It limps." in card
-    assert (copy / POLICY).read_bytes() == (bundle / POLICY).read_bytes()
+    assert (copy / POLICY_FILE).read_bytes() == (bundle / POLICY_FILE).read_bytes()
     pack(copy, copy)
     assert (copy / CARD).read_text() == card, "figures and notes stay with the bundle"
     assert sorted(path.name for path in copy.parent.iterdir()) == ["figures.json", "notes.md", "tiny"]

@@ -12,7 +12,7 @@ from keystride.keyframes.goals import Goals, empty_goals
 from keystride.keyframes.resolve import stack, window
 from keystride.learner.config import WITH_DEMONSTRATIONS
 from keystride.physics.simulator import State
-from keystride.policy.bundle import CRITIC, POLICY
+from keystride.policy.bundle import CRITIC, POLICY_FILE
 from keystride.policy.metadata import ZEROS, PolicyError, sealed
 from keystride.policy.runtime import ExportedCritics, Network, Policy
 from keystride.robot.go2 import GO2
@@ -156,7 +156,7 @@ def test_values_are_named_and_in_reward_units(bundle: Path, trained, scene) -> N
 
 @pytest.fixture
 def content(bundle: Path) -> bytes:
-    return (bundle / POLICY).read_bytes()
+    return (bundle / POLICY_FILE).read_bytes()
 
 
 def telling(content: bytes, **changes: str | None) -> bytes:
@@ -217,7 +217,7 @@ def test_critics_are_no_policy_and_a_policy_no_critics(bundle: Path) -> None:
     with pytest.raises(PolicyError, match="critics, not a policy"):
         Policy.load(bundle / CRITIC)
     with pytest.raises(PolicyError, match="policy, not critics"):
-        ExportedCritics.load(bundle / POLICY)
+        ExportedCritics.load(bundle / POLICY_FILE)
 
 
 def test_a_policy_aware_of_the_next_keyframe_sees_no_other(content: bytes, policy: Policy, scene) -> None:

@@ -3,13 +3,13 @@ import PIL.Image
 import pytest
 
 from keystride.robot.go2 import GO2
-from keystride.robot.picture import draw, write_png
+from keystride.robot.picture import draw_robot, write_png
 
 
 @pytest.fixture(scope="module")
 def picture() -> np.ndarray:
     try:
-        return draw(GO2, GO2.stance, azimuth=180.0, elevation=-5.0, size=(160, 120))
+        return draw_robot(GO2, GO2.stance, azimuth=180.0, elevation=-5.0, size=(160, 120))
     except Exception as error:  # no EGL or OSMesa: MuJoCo raises what its backend raises
         pytest.skip(f"nothing to draw with: {error}")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.studies.critics import Arm, curves_figure, findings, multi, results_table, single
+from keystride.studies.critics import Arm, critics_findings, critics_table, curves_figure, multi, single
 from keystride.studies.measures import Curve, Errors, across_seeds, compared, counted, judged, pooled, read_run_curve
 
 
@@ -83,7 +83,7 @@ def test_tables_findings_and_figure_follow_from_the_arms() -> None:
         for horizon in ((25, 50), (50, 75))
         for method, last, found in ((multi(), 0.2, near), (single(0.5), 0.8, far))
     ]
-    line = results_table(arms).lines[0]
+    line = critics_table(arms).lines[0]
     assert [cell.ours for cell in line[1:]] == [
         "0.88, 0.86",
         "0.150 ± 0.050",
@@ -91,8 +91,8 @@ def test_tables_findings_and_figure_follow_from_the_arms() -> None:
         "0.200, 0.300",
         "2 of 8",
     ]
-    assert results_table(arms).lines[1][1].ours == "not reached, not reached"
-    error, samples = findings(arms)
+    assert critics_table(arms).lines[1][1].ours == "not reached, not reached"
+    error, samples = critics_findings(arms)
     for sentence in (error, samples):
         assert "better with every seed at 25-50 steps, 50-75 steps. This supports the paper's claim." in sentence
     panels = curves_figure(arms).axes

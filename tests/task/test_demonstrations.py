@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keystride.motion.authored.catalogue import ACTS, JUMPS
+from keystride.motion.authored.catalogue import DIRECTED_CLIPS, JUMPS
 from keystride.motion.authored.performance import as_clip
 from keystride.motion.library import Library
 from keystride.physics.cpu import CpuSimulator
@@ -17,7 +17,7 @@ from keystride.task.environment import KeyframeEnvironment
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    clips = [as_clip(GO2, name, {**ACTS, **JUMPS}[name](GO2)) for name in ("paw_up", "jump_low", "jump_far")]
+    clips = [as_clip(GO2, name, {**DIRECTED_CLIPS, **JUMPS}[name](GO2)) for name in ("paw_up", "jump_low", "jump_far")]
     return Library(GO2, clips, mirrored=False)
 
 

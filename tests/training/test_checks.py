@@ -8,7 +8,7 @@ import torch
 from keystride.errors import UserError
 from keystride.policy.metadata import PolicyError
 from keystride.robot.catalogue import RobotError
-from keystride.training import Stage, TrainingConfig
+from keystride.training import TrainingConfig, TrainingStage
 from keystride.training.checks import check, process_count
 from keystride.training.settings import overridden
 
@@ -57,21 +57,21 @@ def test_files_must_exist(tiny: TrainingConfig, tmp_path: Path) -> None:
 
 
 def test_every_stage_is_checked(tiny: TrainingConfig) -> None:
-    later = Stage("later", overrides={"learner": {"horizon": 0}})
+    later = TrainingStage("later", overrides={"learner": {"horizon": 0}})
     with pytest.raises(UserError, match=r"stages\.later: learner\.horizon must be at least 1"):
-        check(replace(tiny, stages=(Stage("first", 32), later)))
+        check(replace(tiny, stages=(TrainingStage("first", 32), later)))
 
 
 def test_stages_can_not_change_the_sizes_of_networks(tiny: TrainingConfig) -> None:
-    noise = Stage("later", overrides={"learner": {"network": {"initial_std": 0.1}}})
-    check(replace(tiny, stages=(Stage("first", 32), noise)))
-    wider = Stage("later", overrides={"learner": {"network": {"width": 32}}})
+    noise = TrainingStage("later", overrides={"learner": {"network": {"initial_std": 0.1}}})
+    check(replace(tiny, stages=(TrainingStage("first", 32), noise)))
+    wider = TrainingStage("later", overrides={"learner": {"network": {"width": 32}}})
     with pytest.raises(UserError, match=r"stages\.later: it changes the sizes of the networks"):
-        check(replace(tiny, stages=(Stage("first", 32), wider)))
+        check(replace(tiny, stages=(TrainingStage("first", 32), wider)))
 
 
 def test_as_many_processes_as_divide_the_robots(tiny: TrainingConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     assert process_count(replace(tiny, processes=0), cores=7) == 4
-    larger = Stage("later", overrides={"learner": {"environments": 18}})
-    assert process_count(replace(tiny, processes=0, stages=(Stage("first", 32), larger)), cores=7) == 2
+    larger = TrainingStage("later", overrides={"learner": {"environments": 18}})
+    assert process_count(replace(tiny, processes=0, stages=(TrainingStage("first", 32), larger)), cores=7) == 2

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from keystride.keyframes.goals import COMPONENTS
-from keystride.training import Stage, TrainingConfig, train
+from keystride.training import TrainingConfig, TrainingStage, train
 from keystride.training.build import KEYFRAME_KINDS
 
 GLOSSARY = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -29,7 +29,7 @@ def explained(config: TrainingConfig) -> set[str]:
 def test_every_metric_is_explained(tiny: TrainingConfig) -> None:
     ranges = replace(tiny.task.ranges, interval_steps=(3, 5), everyday_share=0.2)
     config = replace(
-        tiny, task=replace(tiny.task, goals="any", ranges=ranges, tail_steps=(2, 4)), stages=(Stage("only"),)
+        tiny, task=replace(tiny.task, goals="any", ranges=ranges, tail_steps=(2, 4)), stages=(TrainingStage("only"),)
     )
     config = replace(config, evaluation=replace(tiny.evaluation, robots=8, control_steps=60))
     train(config)

@@ -12,7 +12,7 @@ from keystride.geometry import projected_gravity
 from keystride.learner.checkpoint import checkpoints, load_tree
 from keystride.learner.config import RewardGroup
 from keystride.task.rewards import ControlStep, kernel
-from keystride.training import Stage, TrainingConfig, train
+from keystride.training import TrainingConfig, TrainingStage, train
 from keystride.training.config import CONFIG, read_config
 
 ITERATION = 32  # control steps of an iteration of the tiny run
@@ -98,9 +98,9 @@ def test_stages_follow_one_another_and_resume_exactly(tiny: TrainingConfig) -> N
     }
     fewer = {"learner": {"environments": 4, "horizon": 8}, "task": {"max_keyframes": 6}}
     stages = (
-        Stage("walk", 2 * ITERATION),
-        Stage("pose", 3 * ITERATION + 1, any_goals),  # ends inside an iteration
-        Stage("fewer", overrides=fewer),
+        TrainingStage("walk", 2 * ITERATION),
+        TrainingStage("pose", 3 * ITERATION + 1, any_goals),  # ends inside an iteration
+        TrainingStage("fewer", overrides=fewer),
     )
     config = replace(tiny, stages=stages, learner=replace(tiny.learner, checkpoint_minutes=0.0))
     train(config)

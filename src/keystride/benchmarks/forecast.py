@@ -29,7 +29,7 @@ class BenchmarkForecast:
         from keystride.policy.metadata import PolicyError
 
         try:
-            figures = measure(self.policy, self.scripts, self.rollouts)
+            figures = measure_forecast(self.policy, self.scripts, self.rollouts)
         except PolicyError as error:
             raise UserError(str(error)) from error
         if self.json:
@@ -41,7 +41,7 @@ class BenchmarkForecast:
         return 0
 
 
-def measure(policy: str, scripts: int, rollouts: int) -> dict[str, Any]:
+def measure_forecast(policy: str, scripts: int, rollouts: int) -> dict[str, Any]:
     import numpy as np
 
     from keystride.benchmarks.predictors import brier, goals_of, predict, random_scripts, ranking

@@ -74,6 +74,7 @@ class BenchmarkLearning:
         return replace(self.settings, name=f"seed{seed}", runs=self.settings.folder, learner=learner)
 
     def _write(self, curves: Mapping[str, Any], results: Mapping[str, Any]) -> None:
+        from keystride.colours import 
         from keystride.evaluation.rendering.plot_style import save_figure
 
         folder = self.settings.folder

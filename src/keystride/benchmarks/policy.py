@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from keystride.policy.runtime import Policy
     from keystride.robot.description import Robot
 
-WARM_UP = 100
+WARM_UP_STEPS = 100
 BUSY = 1.5  # load average above which wall-clock times include other processes
 PLANNER_STEPS = 1500  # 30 s: two gaps, the hold after the last keyframe, and its renewals
 
@@ -60,12 +60,12 @@ def measure_policy(policy: Policy, robot: Robot, steps: int) -> dict[str, Any]:
 
     state, goals = _standing(robot, 1), _goals(policy)
     action = policy.resting_action(state.joint_angles)
-    seconds = np.empty((WARM_UP + steps, 2))  # wall clock, and processor time of this thread
+    seconds = np.empty((WARM_UP_STEPS + steps, 2))  # wall clock, and processor time of this thread
     for i in range(len(seconds)):
         start = time.perf_counter(), time.thread_time()
         _, action = policy.step(state, goals, np.array([i % 25]), action)
         seconds[i] = time.perf_counter() - start[0], time.thread_time() - start[1]
-    (p50, p50_cpu), (p99, p99_cpu), (worst, _) = np.percentile(seconds[WARM_UP:], [50, 99, 100], axis=0).tolist()
+    (p50, p50_cpu), (p99, p99_cpu), (worst, _) = np.percentile(seconds[WARM_UP_STEPS:], [50, 99, 100], axis=0).tolist()
     budget = policy.metadata.control_dt
     return {
         "keyframes": policy.metadata.max_keyframes,

@@ -18,11 +18,11 @@ from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
 from keystride.studio.playback.forecast import slight_differences
 
-KEYFRAMES = 3
-FRICTION = 0.8
+KEYFRAMES_PER_SCRIPT = 3
+FORECAST_FRICTION = 0.8
 INTERVALS = (0.3, 1.6)  # s from one keyframe to the next
-REACH = (0.05, 1.2)  # m
-TURN = 1.0  # rad, either way
+GOAL_DISTANCES = (0.05, 1.2)  # m
+MAX_TURN = 1.0  # rad, either way
 
 
 class ValueFunction(Protocol):
@@ -50,10 +50,10 @@ def predict(
 ) -> Predictions:
     """`goal` is the column of the goal group among the critic's values."""
     count = len(goals.step)
-    met = run_episodes(controller, GO2, exact_stance(GO2, count), goals, world=World(friction=FRICTION)).met
+    met = run_episodes(controller, GO2, exact_stance(GO2, count), goals, world=World(friction=FORECAST_FRICTION)).met
     rows = np.repeat(np.arange(count), rollouts)
     start = noisy_stance(GO2, len(rows), np.random.default_rng(seed))
-    world = World(slight_differences(FRICTION), seed=seed)
+    world = World(slight_differences(FORECAST_FRICTION), seed=seed)
     tried = run_episodes(controller, GO2, start, goals[rows], world=world).met  # (E * n, K)
     counted = tried.reshape(count, rollouts, -1).mean(axis=1)
     return Predictions(met, counted, critic_values(controller, critics, goal, goals))
@@ -62,7 +62,7 @@ def predict(
 def critic_values(controller: Controller, critics: ValueFunction, goal: int, goals: Goals) -> Floats:
     """(E, K) each keyframe alone, seen from the moment at which the one before is due; the first from the start."""
     count, keyframes = goals.step.shape
-    simulator = make_simulator(GO2, count, World(friction=FRICTION))
+    simulator = make_simulator(GO2, count, World(friction=FORECAST_FRICTION))
     simulator.reset(np.arange(count), exact_stance(GO2, count))
     state = simulator.state()
     action = controller.resting_action(state.joint_angles)
@@ -99,9 +99,9 @@ def goals_of(scripts: list[Script]) -> Goals:
 def _script(random: np.random.Generator) -> Script:
     keyframes, time, yaw = [], 0.0, 0.0
     place = np.zeros(2)
-    for _ in range(KEYFRAMES):
+    for _ in range(KEYFRAMES_PER_SCRIPT):
         time += random.uniform(*INTERVALS)
-        yaw += random.uniform(-TURN, TURN)
-        place = place + random.uniform(*REACH) * np.array([np.cos(yaw), np.sin(yaw)])
+        yaw += random.uniform(-MAX_TURN, MAX_TURN)
+        place = place + random.uniform(*GOAL_DISTANCES) * np.array([np.cos(yaw), np.sin(yaw)])
         keyframes.append(Keyframe(time=round(time, 2), position=(float(place[0]), float(place[1]), 0.32)))
     return Script(keyframes=tuple(keyframes))

@@ -9,7 +9,7 @@ from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 from keystride.studio.server import Studio, opening
 
 SIZE = {"width": 1440, "height": 900}
-PATIENCE = 300_000  # ms: it draws in software
+DRAW_TIMEOUT = 300_000  # ms: it draws in software
 NO_NEWS = ".mantine-Notifications-root { display: none !important; }"
 MARKS = "JSON.parse(document.getElementById('ks-script')?.textContent || '{\"marks\":[]}').marks"
 NOW = "JSON.parse(document.getElementById('ks-now').textContent)"
@@ -24,7 +24,7 @@ def take(script: Path, policy: str, folder: Path) -> None:
     try:
         with launched(browser) as driver:
             page = driver.new_page(viewport=SIZE, color_scheme="dark")
-            page.set_default_timeout(PATIENCE)
+            page.set_default_timeout(DRAW_TIMEOUT)
             page.goto(studio.url)
             _edit(page, folder / "studio-edit.png")
             _play(page, folder / "studio-result.png")
@@ -33,7 +33,7 @@ def take(script: Path, policy: str, folder: Path) -> None:
 
 
 def _edit(page: Any, path: Path) -> None:
-    page.wait_for_function(f"{MARKS}.length > 0 && {MARKS}.every((mark) => mark.odds !== null)", timeout=PATIENCE)
+    page.wait_for_function(f"{MARKS}.length > 0 && {MARKS}.every((mark) => mark.odds !== null)", timeout=DRAW_TIMEOUT)
     page.add_style_tag(content=NO_NEWS)
     for _ in range(2):
         page.keyboard.press("ArrowDown")
@@ -43,8 +43,8 @@ def _edit(page: Any, path: Path) -> None:
 
 def _play(page: Any, path: Path) -> None:
     page.keyboard.press("Space")
-    page.wait_for_function(f"{NOW}.playing", timeout=PATIENCE)
-    page.wait_for_function(f"!{NOW}.playing", timeout=PATIENCE)
+    page.wait_for_function(f"{NOW}.playing", timeout=DRAW_TIMEOUT)
+    page.wait_for_function(f"!{NOW}.playing", timeout=DRAW_TIMEOUT)
     page.get_by_role("tab", name="Result").click()
     page.wait_for_timeout(15_000)
     page.screenshot(path=str(path))

@@ -121,8 +121,8 @@ def _report(
             console.print(Text(line), soft_wrap=True)
 
 
-COLUMNS = ("#", "time\ns", "x y z\nm", "roll pitch\nyaw deg", "speed\nm/s", "turn\ndeg/s", "posture", "label")
-WORDS = ("posture", "label")
+CHECK_HEADINGS = ("#", "time\ns", "x y z\nm", "roll pitch\nyaw deg", "speed\nm/s", "turn\ndeg/s", "posture", "label")
+TEXT_COLUMNS = ("posture", "label")
 
 
 def _table(script: Script, robot: Robot) -> Table:
@@ -134,8 +134,8 @@ def _table(script: Script, robot: Robot) -> Table:
     from keystride.keyframes.resolve import spots
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in COLUMNS:
-        text = heading in WORDS
+    for heading in CHECK_HEADINGS:
+        text = heading in TEXT_COLUMNS
         table.add_column(heading, justify="left" if text else "right", no_wrap=not text, overflow="fold")
     for number, row in enumerate(zip(script.keyframes, spots(script), demands(script, robot), strict=True), start=1):
         table.add_row(*map(Text, (str(number), *_cells(script, *row))))

@@ -44,11 +44,13 @@ def _name(run: str, runs: tuple[str, ...]) -> str:
 
 
 def _curve(run: str) -> dict[str, Any]:
-    from keystride.policy.bundle import CURVE, METRICS, find
+    from keystride.policy.bundle import CURVE, METRICS_FILE, find
     from keystride.policy.curve import read_bundle_curve, read_curve
 
-    if (Path(run) / METRICS).is_file():  # before find, which needs a checkpoint: a run that has just begun has none
-        return read_curve(Path(run) / METRICS)
+    if (
+        Path(run) / METRICS_FILE
+    ).is_file():  # before find, which needs a checkpoint: a run that has just begun has none
+        return read_curve(Path(run) / METRICS_FILE)
     place = find(run)
     if (place / CURVE).is_file():
         return read_bundle_curve(place / CURVE)

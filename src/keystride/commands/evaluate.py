@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
     from keystride.evaluation.episodes import Progress
     from keystride.evaluation.suites import Contender, Libraries, Setting, SuiteOutcome
-    from keystride.evaluation.tables import Table, TableCell
     from keystride.robot.description import Robot
-
-WIDTH = 118  # of tables that go to a file or a pipe
 
 
 @dataclass(frozen=True)
@@ -129,15 +126,12 @@ def _watched(bars: Bars, name: str) -> Iterator[Progress]:
 
 
 def _print(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
-    from rich.console import Console
-
     from keystride.evaluation.errors import THRESHOLDS
-    from keystride.evaluation.tables import suite_table
+    from keystride.evaluation.tables import print_tables, suite_table, table_console
 
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    console = table_console()
     console.print(f"{command.about}; the paper's results below ours", highlight=False)
-    for name, outcome in outcomes.items():
-        console.print(_rich(suite_table(name, outcome.rows)))
+    print_tables((suite_table(name, outcome.rows) for name, outcome in outcomes.items()), console)
     console.print(f"met: {THRESHOLDS}, and no fall before", highlight=False)
     for hint in _hints(command, outcomes):
         console.print(hint, style="dim", highlight=False)
@@ -148,25 +142,6 @@ def _hints(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> Iterator[
         yield "unseen clips were not measured; pass a library with --unseen DIR"
     if "anticipation" in outcomes and command.next_policy is None:
         yield "no comparison for anticipation; pass a policy that sees only the next goal with --next-policy"
-
-
-def _rich(table: Table) -> Any:
-    from rich import box
-    from rich.table import Table as RichTable
-
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold")
-    for i, heading in enumerate(table.headings):
-        drawn.add_column(heading.replace(", ", "\n", 1), justify="left" if i == 0 else "right")
-    for line in table.lines:
-        drawn.add_row(*map(_rich_cell, line))
-    return drawn
-
-
-def _rich_cell(cell: TableCell) -> Any:
-    from rich.text import Text
-
-    text = Text(cell.ours, "green" if cell.better else "")
-    return text.append(f"\n{cell.paper}", "dim") if cell.paper else text
 
 
 def _write_json(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
@@ -220,12 +195,12 @@ def _write_report(command: Evaluate, outcomes: Mapping[str, SuiteOutcome], pictu
 
 def _curve(policy: str) -> dict[str, Any] | None:
     """Return the learning curve of the policy, if there is one."""
-    from keystride.policy.bundle import CURVE, find, is_run
+    from keystride.policy.bundle import CURVE, find, is_trained_run
     from keystride.policy.curve import read_bundle_curve, read_curve
 
     place = find(policy)
     if (place / CURVE).is_file():
         return read_bundle_curve(place / CURVE)
-    if is_run(place) and (place / "metrics.jsonl").is_file():
+    if is_trained_run(place) and (place / "metrics.jsonl").is_file():
         return read_curve(place / "metrics.jsonl")
     return None

@@ -48,12 +48,12 @@ class Export:
         return 0
 
     def _place(self) -> Path:
-        from keystride.policy.bundle import find, is_run, run_checkpoint
+        from keystride.policy.bundle import find, is_trained_run, run_checkpoint
 
         place = find(self.policy)
         if not self.newest:
             return place
-        if not is_run(place):
+        if not is_trained_run(place):
             raise UserError(f"--newest asks for a run's latest checkpoint, but {place} is not a run")
         checkpoint = run_checkpoint(place, newest=True)
         if checkpoint is None:

@@ -95,10 +95,10 @@ class Play:
         if self.video is not None:
             import imageio_ffmpeg  # noqa: F401 (its absence is explained in one line)
 
-            from keystride.evaluation.rendering.video import FORMATS
+            from keystride.evaluation.rendering.video import VIDEO_FORMATS
 
-            if self.video.suffix.lower() not in FORMATS:
-                raise UserError(f"--video {self.video}: a film ends in {' or '.join(FORMATS)}")
+            if self.video.suffix.lower() not in VIDEO_FORMATS:
+                raise UserError(f"--video {self.video}: a film ends in {' or '.join(VIDEO_FORMATS)}")
         if (
             self.viewer
             and sys.platform == "linux"
@@ -155,7 +155,7 @@ def _print(recording: Recording) -> None:
         console.print(f"the robot fell at {recording.fell_at:.2f} s: keyframes after that are missed", style="red")
 
 
-HEADINGS = (
+KEYFRAME_HEADINGS = (
     "#",
     "time\ns",
     "distance\nm",
@@ -177,7 +177,7 @@ def _table(recording: Recording) -> Table:
     from keystride.keyframes.goals import CONTROL_DT
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in HEADINGS:
+    for heading in KEYFRAME_HEADINGS:
         table.add_column(heading, justify="left" if heading in ("", "label") else "right", overflow="fold")
     for k, errors in enumerate(recording.errors):
         verdict = Text("met", "green") if recording.met[k] else Text("missed", "red")

@@ -102,10 +102,10 @@ def _draw(robot: Robot, path: Path) -> None:
 
 
 def _picture(robot: Robot) -> Any:
-    from keystride.robot.picture import draw
+    from keystride.robot.picture import draw_robot
 
     try:
-        return draw(robot, robot.stance)
+        return draw_robot(robot, robot.stance)
     except Exception as error:  # each of MuJoCo's backends fails in its own way
         raise UserError(
             f"cannot draw here: {error} (set MUJOCO_GL to egl or osmesa, and see that it is installed)"

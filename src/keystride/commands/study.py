@@ -116,7 +116,8 @@ def _out(given: Path | None, name: str, quick: bool) -> Path:
 
 
 def _run(study: "Callable[[], Report]", out: Path) -> int:
-    from keystride.studies.page import print_tables, write_report
+    from keystride.evaluation.tables import print_tables
+    from keystride.studies.page import write_study_report
     from keystride.studies.runs import StudyStopped
     from keystride.training.launch import WorkerCrash
 
@@ -131,6 +132,6 @@ def _run(study: "Callable[[], Report]", out: Path) -> int:
     print_tables(report.tables)
     for sentence in report.findings:
         print(sentence)
-    for path in write_report(report, out):
+    for path in write_study_report(report, out):
         print(f"wrote {path}")
     return 0

@@ -18,7 +18,7 @@ from keystride.robot.kinematics import standing_height
 from keystride.task.terminations import fallen
 
 SECONDS_AFTER = 1.0  # an episode ends this long after its last keyframe, as in training
-NEVER = -1
+NEVER_FELL = -1
 
 Progress = Callable[[float], None]  # share of the control steps that are done
 
@@ -62,7 +62,7 @@ class EpisodeRollout:
 
     @property
     def falls(self) -> int:
-        return int((self.fell != NEVER).sum())
+        return int((self.fell != NEVER_FELL).sum())
 
     @property
     def errors(self) -> Floats:
@@ -72,13 +72,13 @@ class EpisodeRollout:
     @property
     def met(self) -> NDArray[np.bool_]:
         """(E, K) within the thresholds, and not after a fall."""
-        upright = (self.fell[:, None] == NEVER) | (self.goals.step < self.fell[:, None])
+        upright = (self.fell[:, None] == NEVER_FELL) | (self.goals.step < self.fell[:, None])
         return met(self.errors) & upright
 
     @property
     def lost(self) -> NDArray[np.bool_]:
         """(E, K) keyframes that were due after the robot had fallen."""
-        return used(self.goals) & (self.fell[:, None] != NEVER) & (self.goals.step >= self.fell[:, None])
+        return used(self.goals) & (self.fell[:, None] != NEVER_FELL) & (self.goals.step >= self.fell[:, None])
 
 
 def run_episodes(
@@ -101,7 +101,7 @@ def run_episodes(
     simulator.reset(np.arange(len(goals.step)), start)
     end = episode_ends(goals, seconds_after)
     trace, fell = _simulate(controller, robot, simulator, goals, int(end.max()), progress)
-    return EpisodeRollout(goals, trace, end, np.where(fell <= end, fell, NEVER))
+    return EpisodeRollout(goals, trace, end, np.where(fell <= end, fell, NEVER_FELL))
 
 
 def make_simulator(robot: Robot, environments: int, world: World) -> Simulator:

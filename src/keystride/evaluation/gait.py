@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keystride.evaluation.episodes import NEVER, EpisodeRollout
+from keystride.evaluation.episodes import NEVER_FELL, EpisodeRollout
 from keystride.evaluation.results import Row, Subject, single_row
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.motion.clip import FPS, difference
+from keystride.motion.clip import CLIP_FPS, difference
 from keystride.motion.signals import feet_in_world, foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
 
 MOVING = 0.15  # m/s of the base: below, it stands, and a gait means nothing
-LOW = 0.005  # m: a foot this near to the ground touches it
+TOUCH_HEIGHT = 0.005  # m: a foot this near to the ground touches it
 SKATING = 0.4  # m/s of a foot that touches the ground
 AIRBORNE = 0.01  # m under every foot
 FLIGHT = 0.15  # s: a leap
@@ -39,15 +39,15 @@ class GaitFigures:
 def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_velocities: Floats) -> GaitFigures:
     """feet (T, E, 4, 3) m and base_velocity (T, E, 3) m/s in the world, joint_velocities (T, E, 12) rad/s."""
     height = foot_clearance(feet, robot)  # (T, E, 4)
-    down = planted_feet(feet, robot, FPS)
+    down = planted_feet(feet, robot, CLIP_FPS)
     speed = np.linalg.norm(difference(feet)[..., :2], axis=-1)  # (T, E, 4) m/s
     moving = np.broadcast_to((np.linalg.norm(base_velocity[..., :2], axis=-1) > MOVING)[..., None], down.shape)
     landing = down & ~np.roll(down, 1, axis=0)
     landing[0] = False
-    touching = height < LOW
+    touching = height < TOUCH_HEIGHT
     return GaitFigures(
         duty_factor=_share(down & moving, moving),
-        stride_hz=FPS * _share(landing & moving, moving),
+        stride_hz=CLIP_FPS * _share(landing & moving, moving),
         clearance_m=np.array([swing_height(height[:, e], down[:, e]) for e in range(feet.shape[1])]),
         slide_m_s=_share(speed * down, down),
         skating_share=_share(touching & (speed > SKATING), touching),
@@ -124,5 +124,5 @@ def joint_speed_shares(robot: Robot, rollout: EpisodeRollout) -> NDArray[np.floa
 
 def _alive(rollout: EpisodeRollout) -> NDArray[np.bool_]:
     """(T, E)"""
-    over = np.where(rollout.fell == NEVER, rollout.end, np.minimum(rollout.fell, rollout.end))
+    over = np.where(rollout.fell == NEVER_FELL, rollout.end, np.minimum(rollout.fell, rollout.end))
     return np.arange(len(rollout.trace.position))[:, None] <= over

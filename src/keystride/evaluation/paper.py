@@ -13,7 +13,7 @@ def _column(*cells: Cell) -> dict[str, Cell]:
 
 
 # Keyframe matching error for three different scenarios; by scenario and goal.
-MATCHING: dict[tuple[str, int], Cells] = {
+PAPER_MATCHING: dict[tuple[str, int], Cells] = {
     ("walk", 1): _column((0.048, 0.011), (3.094, 0.327), (0.332, 0.178), (1.209, 0.384), (2.469, 0.309)),
     ("walk", 2): _column((0.020, 0.003), (1.621, 0.074), (0.934, 0.235), (2.120, 0.367), (2.595, 0.126)),
     ("jump", 1): _column((0.118, 0.012), (1.473, 0.579), (1.558, 0.940), (7.110, 1.060), (3.226, 0.103)),
@@ -28,7 +28,7 @@ GENERALIZATION: dict[str, Cells] = {
 }
 
 # Average position error for three keyframe scenarios; by awareness, scenario and goal.
-ANTICIPATION: dict[tuple[str, str, int], Cells] = {
+PAPER_ANTICIPATION: dict[tuple[str, str, int], Cells] = {
     ("all", "straight", 1): _column((0.0872, 0.0336)),
     ("all", "turn", 1): _column((0.0781, 0.0236)),
     ("all", "slow turn", 1): _column((0.0806, 0.0265)),

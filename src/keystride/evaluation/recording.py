@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.evaluation.episodes import (
-    NEVER,
+    NEVER_FELL,
     SECONDS_AFTER,
     Controller,
     EpisodeRollout,
@@ -61,7 +61,7 @@ class Recording:
     @property
     def fell_at(self) -> float | None:
         """s"""
-        return None if self.fell == NEVER else self.fell * CONTROL_DT
+        return None if self.fell == NEVER_FELL else self.fell * CONTROL_DT
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return a replay as one HTML page that any browser opens, and write it to `path` if one is given."""

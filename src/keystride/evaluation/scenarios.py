@@ -29,7 +29,7 @@ class Waypoints:
 
 
 @dataclass(frozen=True)
-class Take:
+class ClipPoses:
     """Full poses of an authored clip at some of its frames, seen from an earlier frame in which it stands."""
 
     name: str
@@ -59,17 +59,17 @@ def poses_of_clip(clip: Clip, start: int, frames: tuple[int, ...]) -> Goals:
 
 
 # The paper's table of keyframe scenarios. Its frame is y up and z forward; ours x forward, y left, z up.
-ANTICIPATION = (
+ANTICIPATION_SCENARIOS = (
     Waypoints("straight", ((50, (1.0, 0.0, 0.32)), (75, (2.0, 0.0, 0.32)))),
     Waypoints("turn", ((50, (1.0, 0.0, 0.32)), (75, (1.5, 1.0, 0.32)))),
     Waypoints("slow turn", ((50, (1.0, 0.0, 0.32)), (100, (1.5, 1.0, 0.32)))),
 )
 
 # The paper shows its full poses in a picture only: moving forward, jumping, raising a paw.
-MATCHING = (
-    Take("walk", "walk_fast", 25, (75, 125)),
-    Take("jump", "jump_forward", 20, (64, 114)),  # at the highest point, and standing again
-    Take("paw up", "paw_up_quick", 24, (74,)),
+MATCHING_SCENARIOS = (
+    ClipPoses("walk", "walk_fast", 25, (75, 125)),
+    ClipPoses("jump", "jump_forward", 20, (64, 114)),  # at the highest point, and standing again
+    ClipPoses("paw up", "paw_up_quick", 24, (74,)),
 )
 
 # The paper's position figure: two courses with different numbers of keyframes.

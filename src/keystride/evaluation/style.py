@@ -14,7 +14,7 @@ from keystride.robot.description import Floats, Robot
 
 STRETCH = 100  # frames; 2 s
 CLIP_STRETCHES = 2048  # enough that two draws of the clips hardly differ
-KEYFRAMES = 4  # at least, so that the stretch holds no idle time after the last
+MIN_KEYFRAMES = 4  # at least, so that the stretch holds no idle time after the last
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ class Motion:
 def style(setting: Setting) -> SuiteOutcome:
     """The policy on keyframes of the clips, beside stretches of the clips, both drawn as training draws them."""
     library = setting.libraries.dataset
-    drawn = draw_episodes(setting, "style", library, random_share=0.0, reference_start=1.0, fewest_keyframes=KEYFRAMES)
+    drawn = draw_episodes(
+        setting, "style", library, random_share=0.0, reference_start=1.0, fewest_keyframes=MIN_KEYFRAMES
+    )
     rollout = setting.run("style", setting.contender, drawn.start, drawn.goals)
     clips = motion_of_clips(setting.robot, library, setting.random("clips"), CLIP_STRETCHES)
     other = motion_of_clips(setting.robot, library, setting.random("more clips"), CLIP_STRETCHES)

@@ -11,7 +11,7 @@ from keystride.evaluation import paper
 from keystride.evaluation.episodes import SECONDS_AFTER, EpisodeRollout, Progress, World, noisy_stance, run_episodes
 from keystride.evaluation.gait import airborne_seconds, flight_rows
 from keystride.evaluation.results import NO_CELLS, Row, Subject, rows_of_all_goals, rows_of_goal
-from keystride.evaluation.scenarios import ANTICIPATION, MATCHING, Waypoints
+from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS, MATCHING_SCENARIOS, Waypoints
 from keystride.keyframes.goals import COMPONENTS, Goals, with_components
 from keystride.motion.authored.catalogue import authored_clips
 from keystride.motion.clip import Clip
@@ -26,7 +26,7 @@ from keystride.task.sampling import Episodes, EpisodeSampler
 NEXT_ONLY = " (next goal only)"  # appended to a scenario's name
 
 Watch = Callable[[str], AbstractContextManager[Progress]]  # shows how far the run of that name is
-PAPER = Randomization()
+PAPER_RANDOMIZATION = Randomization()
 # Pushes every 1 to 2 s, so that every episode gets some: the training interval is as long as an episode.
 OFTEN = (50, 100)
 NOTHING = Randomization(
@@ -40,11 +40,11 @@ NOTHING = Randomization(
 )
 FACTORS: dict[str, Randomization] = {
     "nothing": NOTHING,
-    "friction": replace(NOTHING, friction=PAPER.friction),
-    "gains": replace(NOTHING, stiffness=PAPER.stiffness, damping=PAPER.damping),
-    "lag": replace(NOTHING, lag_steps=PAPER.lag_steps),
-    "pushes": replace(NOTHING, push_speed=PAPER.push_speed, push_turn=PAPER.push_turn),
-    "everything": replace(PAPER, push_interval=OFTEN),
+    "friction": replace(NOTHING, friction=PAPER_RANDOMIZATION.friction),
+    "gains": replace(NOTHING, stiffness=PAPER_RANDOMIZATION.stiffness, damping=PAPER_RANDOMIZATION.damping),
+    "lag": replace(NOTHING, lag_steps=PAPER_RANDOMIZATION.lag_steps),
+    "pushes": replace(NOTHING, push_speed=PAPER_RANDOMIZATION.push_speed, push_turn=PAPER_RANDOMIZATION.push_turn),
+    "everything": replace(PAPER_RANDOMIZATION, push_interval=OFTEN),
 }
 
 
@@ -131,13 +131,13 @@ def heeded(goals: Goals, components: tuple[str, ...]) -> Goals:
 def matching(setting: Setting) -> SuiteOutcome:
     """Full poses: walk with two goals, jump, paw up. The paper's own poses are unpublished; these are analogous."""
     rows, rollouts = [], {}
-    for take in MATCHING:
+    for take in MATCHING_SCENARIOS:
         start = noisy_stance(setting.robot, setting.episodes, setting.random(take.name))
         goals = take.goals(setting.robot, setting.episodes)
         rollout = rollouts[take.name] = setting.run(take.name, setting.contender, start, goals)
         subject = Subject("matching", take.name, setting.contender.name)
         for goal in range(1, len(take.frames) + 1):
-            cells = paper.MATCHING.get((take.name, goal), NO_CELLS) if setting.contender.full_poses else NO_CELLS
+            cells = paper.PAPER_MATCHING.get((take.name, goal), NO_CELLS) if setting.contender.full_poses else NO_CELLS
             leap = take.name == "jump" and goal == 1
             counts = airborne_seconds(setting.robot, rollout) > 0 if leap else None
             rows += rows_of_goal(subject, rollout, goal, cells, same=False, counts=counts)
@@ -163,12 +163,12 @@ def generalization(setting: Setting) -> SuiteOutcome:
 def anticipation(setting: Setting) -> SuiteOutcome:
     """Two goals in a row, for a policy that sees both and for one that sees the next only."""
     rows, rollouts = [], {}
-    for scenario in ANTICIPATION:
+    for scenario in ANTICIPATION_SCENARIOS:
         for who, suffix in _rivals(setting):
             name = scenario.name + suffix
             rollout = rollouts[name] = run_waypoints(setting, scenario, who)
             for goal in (1, 2):
-                cells = paper.ANTICIPATION[who.policy.metadata.see, scenario.name, goal]
+                cells = paper.PAPER_ANTICIPATION[who.policy.metadata.see, scenario.name, goal]
                 rows += rows_of_goal(Subject("anticipation", name, who.name), rollout, goal, cells)
     return SuiteOutcome(rows, rollouts)
 

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from keystride.evaluation.errors import METRICS
 from keystride.evaluation.results import MET_SHARE, Row
 
-HEADINGS = {
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FILE_WIDTH = 118  # characters, of tables that go to a file or a pipe
+METRIC_HEADINGS = {
     "distance_m": "distance, m",
     "roll_deg": "roll, deg",
     "pitch_deg": "pitch, deg",
@@ -69,7 +74,7 @@ def _error_table(suite: str, rows: Sequence[Row]) -> Table:
         lines.append(
             (TableCell(scenario), TableCell(goal), *cells, TableCell(f"{group[0].falls} of {group[0].episodes}"))
         )
-    return Table(TITLES[suite], ("scenario", "goal", *(HEADINGS[m] for m in metrics), "falls"), tuple(lines))
+    return Table(TITLES[suite], ("scenario", "goal", *(METRIC_HEADINGS[m] for m in metrics), "falls"), tuple(lines))
 
 
 def _style_table(rows: Sequence[Row]) -> Table:
@@ -78,7 +83,7 @@ def _style_table(rows: Sequence[Row]) -> Table:
     lines = []
     for metric in dict.fromkeys(row.metric for row in rows):
         found = {row.scenario: row for row in rows if row.metric == metric}
-        lines.append((TableCell(HEADINGS[metric]), *(TableCell(_spread(found[name])) for name in scenarios)))
+        lines.append((TableCell(METRIC_HEADINGS[metric]), *(TableCell(_spread(found[name])) for name in scenarios)))
     return Table(TITLES["style"], ("", *scenarios), tuple(lines))
 
 
@@ -110,3 +115,34 @@ def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     for row in rows:
         groups.setdefault((row.scenario, row.goal), []).append(row)
     return groups
+
+
+def print_tables(tables: Iterable[Table], console: "Console | None" = None) -> None:
+    """Print tables on the terminal; to a file or a pipe, `FILE_WIDTH` characters wide."""
+    from rich import box
+    from rich.table import Table as RichTable
+
+    console = console or table_console()
+    for table in tables:
+        drawn = RichTable(
+            box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold"
+        )
+        for i, heading in enumerate(table.headings):
+            drawn.add_column(heading.replace(", ", "\n", 1), justify="left" if i == 0 else "right")
+        for line in table.lines:
+            drawn.add_row(*map(_rich_cell, line))
+        console.print(drawn)
+
+
+def table_console(file: Any = None) -> "Console":
+    from rich.console import Console
+
+    console = Console(file=file)
+    return console if console.is_terminal else Console(file=file, width=FILE_WIDTH)
+
+
+def _rich_cell(cell: TableCell) -> Any:
+    from rich.text import Text
+
+    text = Text(cell.ours, "green" if cell.better else "")
+    return text.append(f"\n{cell.paper}", "dim") if cell.paper else text

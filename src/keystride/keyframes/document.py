@@ -17,17 +17,17 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from keystride.errors import FileError
-from keystride.keyframes.problems import Place, Problem, ScriptError, shorten
+from keystride.keyframes.problems import FieldPath, Problem, ScriptError, shorten
 from keystride.reading import MOST_NAMED, mistake, read_bytes
 
-MAX_BYTES = 1 << 20
+MAX_SCRIPT_BYTES = 1 << 20
 MAX_DEPTH = 8  # a script needs four
 MAX_MODEL_DEPTH = 32  # of other files: the stages of a run need a dozen
-MAX_DIGITS = 19  # a longer integer is read as a float: Python takes quadratic time for it, or refuses
+MAX_INTEGER_DIGITS = 19  # a longer integer is read as a float: Python takes quadratic time for it, or refuses
 
 INTEGER = re.compile(r"[-+]?[0-9]+\Z")
-FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-WORDS = {
+YAML_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+YAML_WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -38,14 +38,14 @@ WORDS = {
 
 
 @dataclass
-class Document:
+class ParsedText:
     """What stood in the text."""
 
     data: Any = None
-    lines: dict[Place, int] = field(default_factory=dict)  # counted from 1
+    lines: dict[FieldPath, int] = field(default_factory=dict)  # counted from 1
     problems: list[Problem] = field(default_factory=list)
 
-    def line(self, place: Place) -> int | None:
+    def line(self, place: FieldPath) -> int | None:
         """The line of a value, or of the nearest thing around it that has one."""
         for end in range(len(place), -1, -1):
             if place[:end] in self.lines:
@@ -54,8 +54,8 @@ class Document:
 
 
 def decode(content: bytes) -> str:
-    if len(content) > MAX_BYTES:
-        raise _stop(f"is larger than {MAX_BYTES >> 20} MiB")
+    if len(content) > MAX_SCRIPT_BYTES:
+        raise _stop(f"is larger than {MAX_SCRIPT_BYTES >> 20} MiB")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -67,29 +67,29 @@ def decode(content: bytes) -> str:
     return text
 
 
-Model = TypeVar("Model")
-Result = TypeVar("Result")
+ModelT = TypeVar("ModelT")
+ResultT = TypeVar("ResultT")
 
 
-def read_model(path: Path, kind: type[Model]) -> Model:
+def read_model(path: Path, kind: type[ModelT]) -> ModelT:
     """Read a YAML file by the schema of a pydantic model or dataclass; FileError names file, line, field and what is allowed."""
     return _read(path, lambda content: parse_model(content, kind, str(path)))
 
 
-def read_mapping(path: Path, kind: type[Model]) -> dict[str, Any]:
+def read_mapping(path: Path, kind: type[ModelT]) -> dict[str, Any]:
     """Read a YAML file as it stands, after a check by a schema: order and entries that the schema does not know stay."""
 
     def parse(content: bytes) -> dict[str, Any]:
         parse_model(content, kind, str(path))
-        return read_yaml(decode(content), MAX_MODEL_DEPTH).data
+        return parse_script_yaml(decode(content), MAX_MODEL_DEPTH).data
 
     return _read(path, parse)
 
 
-def _read(path: Path, parse: Callable[[bytes], Result]) -> Result:
+def _read(path: Path, parse: Callable[[bytes], ResultT]) -> ResultT:
     """Read and parse a file; errors name it."""
     try:
-        return parse(read_bytes(path, MAX_BYTES))
+        return parse(read_bytes(path, MAX_SCRIPT_BYTES))
     except ScriptError as error:
         raise FileError("; ".join(ScriptError(error.problems, str(path)).lines())) from error
     except FileError as error:
@@ -97,8 +97,8 @@ def _read(path: Path, parse: Callable[[bytes], Result]) -> Result:
         raise FileError(message if message.startswith(str(path)) else f"{path}: {message}") from error
 
 
-def parse_model(content: bytes, kind: type[Model], source: str) -> Model:
-    document = read_yaml(decode(content), MAX_MODEL_DEPTH)
+def parse_model(content: bytes, kind: type[ModelT], source: str) -> ModelT:
+    document = parse_script_yaml(decode(content), MAX_MODEL_DEPTH)
     problems = [*document.problems]
     try:
         model = TypeAdapter(kind).validate_python(document.data)
@@ -112,8 +112,8 @@ def parse_model(content: bytes, kind: type[Model], source: str) -> Model:
     raise FileError("; ".join(shown) + (f"; and {more} more" if more else ""))
 
 
-def read_yaml(text: str, depth: int = MAX_DEPTH) -> Document:
-    document = Document()
+def parse_script_yaml(text: str, depth: int = MAX_DEPTH) -> ParsedText:
+    document = ParsedText()
     try:
         _Reader(document, text, depth).read()
     except yaml.MarkedYAMLError as error:
@@ -126,9 +126,9 @@ def read_yaml(text: str, depth: int = MAX_DEPTH) -> Document:
     return document
 
 
-def read_json(text: str) -> Document:
+def parse_script_json(text: str) -> ParsedText:
     """JSON by its own rules; the lines are those that a YAML reader sees, where it can read the text too."""
-    document = Document()
+    document = ParsedText()
     try:
         document.data = json.loads(text, parse_int=_integer, object_pairs_hook=_Pairs)
     except json.JSONDecodeError as error:
@@ -138,7 +138,7 @@ def read_json(text: str) -> Document:
     except ValueError as error:
         raise _stop(f"is not JSON: {shorten(error)}") from None
     with suppress(ScriptError):
-        document.lines = read_yaml(text).lines
+        document.lines = parse_script_yaml(text).lines
     document.data = _without_duplicates(document, document.data, ())
     return document
 
@@ -147,7 +147,7 @@ class _Pairs(list[tuple[str, Any]]):
     """A JSON object before its duplicate keys are sought."""
 
 
-def _without_duplicates(document: Document, value: Any, place: Place) -> Any:
+def _without_duplicates(document: ParsedText, value: Any, place: FieldPath) -> Any:
     if len(place) > MAX_DEPTH:
         raise _too_deep(document.line(place))
     if isinstance(value, _Pairs):
@@ -161,7 +161,7 @@ def _without_duplicates(document: Document, value: Any, place: Place) -> Any:
     return value
 
 
-def _keep(document: Document, found: dict[str, Any], place: Place, value: Any, line: int | None) -> None:
+def _keep(document: ParsedText, found: dict[str, Any], place: FieldPath, value: Any, line: int | None) -> None:
     """Enter a value under the last name of its place; the first of two stays."""
     if place[-1] in found:
         document.problems.append(Problem(place, "stands there twice", line))
@@ -171,7 +171,7 @@ def _keep(document: Document, found: dict[str, Any], place: Place, value: Any, l
 class _Reader:
     """Recursive descent over YAML events; the depth is bounded, so the recursion is too."""
 
-    def __init__(self, document: Document, text: str, depth: int):
+    def __init__(self, document: ParsedText, text: str, depth: int):
         self.document, self.depth = document, depth
         loader = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
         self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=loader))
@@ -186,7 +186,7 @@ class _Reader:
         if not isinstance(after, yaml.StreamEndEvent):
             raise _stop("holds more than one document; allowed: one", _line(after))
 
-    def value(self, event: yaml.Event, place: Place) -> Any:
+    def value(self, event: yaml.Event, place: FieldPath) -> Any:
         line = _line(event)
         self.document.lines.setdefault(place, line)
         if len(place) > self.depth:
@@ -202,13 +202,13 @@ class _Reader:
         assert isinstance(event, yaml.ScalarEvent)
         return _scalar(event)
 
-    def sequence(self, place: Place) -> list[Any]:
+    def sequence(self, place: FieldPath) -> list[Any]:
         values: list[Any] = []
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             values.append(self.value(event, (*place, len(values))))
         return values
 
-    def mapping(self, place: Place) -> dict[str, Any]:
+    def mapping(self, place: FieldPath) -> dict[str, Any]:
         found: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
@@ -223,15 +223,15 @@ def _scalar(event: yaml.ScalarEvent) -> Any:
     text = event.value
     if not event.implicit[0]:  # quoted
         return text
-    if text in WORDS:
-        return WORDS[text]
+    if text in YAML_WORDS:
+        return YAML_WORDS[text]
     if INTEGER.match(text):
         return _integer(text)
-    return float(text) if FLOAT.match(text) else text
+    return float(text) if YAML_FLOAT.match(text) else text
 
 
 def _integer(text: str) -> int | float:
-    return int(text) if len(text) <= MAX_DIGITS else float(text)
+    return int(text) if len(text) <= MAX_INTEGER_DIGITS else float(text)
 
 
 def _line(event: yaml.Event) -> int:

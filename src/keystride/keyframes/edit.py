@@ -13,12 +13,12 @@ from keystride.keyframes.script import STAGE_VERSION, Keyframe, Obstacle, Script
 from keystride.keyframes.validate import validate_script
 from keystride.robot.go2 import GO2
 
-DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody wants 0.30000000000000004 in a file
+EDIT_DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody wants 0.30000000000000004 in a file
 
 
 def shift(script: Script, seconds: float) -> Script:
     """Everything later by that much, or earlier when it is negative; no keyframe may come before the start."""
-    return _changed(script, [{"time": round(keyframe.time + seconds, DIGITS)} for keyframe in script.keyframes])
+    return _changed(script, [{"time": round(keyframe.time + seconds, EDIT_DIGITS)} for keyframe in script.keyframes])
 
 
 def mirror(script: Script) -> Script:
@@ -125,9 +125,9 @@ def _moved_keyframe(keyframe: Keyframe, start: Spot, scale: float) -> dict[str, 
     change: dict[str, Any] = {}
     if keyframe.position is not None and not keyframe.relative:
         x, y = start.ahead(*keyframe.position[:2])
-        change["position"] = (round(x, DIGITS), round(y, DIGITS), *keyframe.position[2:])
+        change["position"] = (round(x, EDIT_DIGITS), round(y, EDIT_DIGITS), *keyframe.position[2:])
     if keyframe.yaw is not None:
-        change["yaw"] = round(float(geometry.wrap(np.array(keyframe.yaw * scale + start.yaw))) / scale, DIGITS)
+        change["yaw"] = round(float(geometry.wrap(np.array(keyframe.yaw * scale + start.yaw))) / scale, EDIT_DIGITS)
     return change
 
 
@@ -148,9 +148,9 @@ def _completed(keyframe: Keyframe, scale: float) -> dict[str, Any]:
     named, position = POSTURES[keyframe.posture], keyframe.position
     change: dict[str, Any] = {}
     if keyframe.roll is None:
-        change["roll"] = round(named.roll / scale, DIGITS)
+        change["roll"] = round(named.roll / scale, EDIT_DIGITS)
     if keyframe.pitch is None:
-        change["pitch"] = round(named.pitch / scale, DIGITS)
+        change["pitch"] = round(named.pitch / scale, EDIT_DIGITS)
     if position is not None and len(position) == 2:
-        change["position"] = (*position, round(named.height, DIGITS))
+        change["position"] = (*position, round(named.height, EDIT_DIGITS))
     return change

@@ -24,12 +24,12 @@ from keystride.robot.kinematics import feet_from_joints
 STANDING_START_SPEED = 1.5  # m/s
 RUNNING_SPEED = 3.0  # m/s
 TURN_RATE = pi  # rad/s
-HEIGHTS = (0.1, 0.45)  # m: the head touches the ground below; straight legs end at 0.41, the rest is a jump
+BASE_HEIGHTS = (0.1, 0.45)  # m: the head touches the ground below; straight legs end at 0.41, the rest is a jump
 TILTS = {"roll": pi / 6, "pitch": pi / 4}  # rad: beyond, the feet no longer reach the ground under the body
 GROUND_MARGIN = 0.03  # m
 JUMP_CLEARANCE = 0.35  # m under the lowest foot
 ROBOT_RADIUS = 0.38  # m around the base: half the diagonal of the 0.70 by 0.31 m that a Go2 stands on
-STEP = 0.01  # m: a shorter leg of a path is no way at all
+SHORTEST_LEG = 0.01  # m: a shorter leg of a path is no way at all
 
 
 Ints = NDArray[np.int64]
@@ -105,7 +105,7 @@ def _legs(places: Floats, rows: Ints) -> tuple[Floats, Ints]:
     """From the start; a leg without a way is left out, unless it is the only one."""
     places = np.concatenate([np.zeros((1, 2)), places])
     legs = np.stack([places[:-1], places[1:]], axis=1)
-    moves = np.linalg.norm(legs[:, 1] - legs[:, 0], axis=1) > STEP
+    moves = np.linalg.norm(legs[:, 1] - legs[:, 0], axis=1) > SHORTEST_LEG
     if moves.any():
         return legs[moves], rows[moves]
     return np.zeros((1, 2, 2)), np.zeros(1, dtype=int)
@@ -207,8 +207,8 @@ def _odd_pose(keyframe: Keyframe, unit: str, robot: Robot) -> Iterator[str]:
     height = keyframe.position[2] if keyframe.position and len(keyframe.position) == 3 else None
     if height is None:
         return
-    if not HEIGHTS[0] <= height <= HEIGHTS[1]:
-        yield f"base height {height:.3g} m is outside what a Go2 reaches ({HEIGHTS[0]:g} to {HEIGHTS[1]:g} m)"
+    if not BASE_HEIGHTS[0] <= height <= BASE_HEIGHTS[1]:
+        yield f"base height {height:.3g} m is outside what a Go2 reaches ({BASE_HEIGHTS[0]:g} to {BASE_HEIGHTS[1]:g} m)"
     if keyframe.posture is not None:
         yield from _feet_and_ground(lowest_foot(keyframe, height, unit, robot))
 

@@ -8,7 +8,7 @@ import yaml
 
 from keystride.errors import FileError
 from keystride.files import write_atomically
-from keystride.keyframes.document import FLOAT, MAX_BYTES, decode, read_json, read_yaml
+from keystride.keyframes.document import MAX_SCRIPT_BYTES, YAML_FLOAT, decode, parse_script_json, parse_script_yaml
 from keystride.keyframes.problems import Problem, ScriptError
 from keystride.keyframes.script import Script
 from keystride.keyframes.validate import validate_document
@@ -22,7 +22,7 @@ def load_script(path: Path | str) -> Script:
     """
     path = find_script(path)
     try:
-        return parse_script(read_bytes(path, MAX_BYTES), json=is_json(path))
+        return parse_script(read_bytes(path, MAX_SCRIPT_BYTES), json=is_json(path))
     except ScriptError as error:
         raise ScriptError(error.problems, source=str(path)) from None
     except FileError as error:
@@ -46,7 +46,7 @@ def example_scripts() -> dict[str, Path]:
 def parse_script(content: bytes | str, *, json: bool = False) -> Script:
     content = content if isinstance(content, bytes) else content.encode(errors="surrogatepass")
     text = decode(content)
-    return validate_document(read_json(text) if json else read_yaml(text))
+    return validate_document(parse_script_json(text) if json else parse_script_yaml(text))
 
 
 def save_script(script: Script, path: Path | str) -> None:
@@ -56,10 +56,10 @@ def save_script(script: Script, path: Path | str) -> None:
 
 
 def format_script(script: Script, *, json: bool = False) -> str:
-    return _to_json(plain(script)) if json else _to_yaml(plain(script))
+    return _to_json(script_data(script)) if json else _to_yaml(script_data(script))
 
 
-def plain(script: Script) -> dict[str, Any]:
+def script_data(script: Script) -> dict[str, Any]:
     """The script as lists and mappings; what is absent or as usual is left out."""
     data = script.model_dump(mode="json", exclude_defaults=True)
     return {"version": script.version, **data}
@@ -93,4 +93,4 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(list, _Dumper.represent_numbers)
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", FLOAT, list("-+.0123456789"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", YAML_FLOAT, list("-+.0123456789"))

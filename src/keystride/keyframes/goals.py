@@ -14,7 +14,7 @@ from keystride.geometry import Array
 
 CONTROL_DT = 0.02  # s
 COMPONENTS = ("position", "roll", "pitch", "yaw", "posture")
-NEVER = 2**30  # a control step that no script reaches
+NEVER_DUE = 2**30  # a control step that no script reaches
 VISIBLE_STEPS_AFTER = 50  # one second: later it could only disturb (paper, observation space)
 
 ERROR_SIZE = 18  # 3 position in the base frame, 3 angles, 12 joints
@@ -84,7 +84,7 @@ def next_only(goals: Goals, now: Array) -> Array:
     """(E, K) visibility of the next-goal-aware baseline: the earliest keyframe that is not yet due, alone."""
     xp = array_namespace(goals.step)
     coming = used(goals) & (goals.step >= now[:, None])
-    step = xp.where(coming, goals.step, NEVER)
+    step = xp.where(coming, goals.step, NEVER_DUE)
     return coming & (step == xp.min(step, axis=-1, keepdims=True))
 
 

@@ -9,11 +9,11 @@ from math import degrees, floor, pi, radians
 from typing import Any
 
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.keyframes.problems import HUGE, Place, Problem, shorten
+from keystride.keyframes.problems import HUGE, FieldPath, Problem, shorten
 from keystride.robot.go2 import GO2
 
 TILT_LIMITS = {"roll": pi, "pitch": pi / 2, "yaw": 2 * pi}  # rad, either way
-TOLERANCE = 1e-3  # rad: people round, and -156 degrees is meant as the calf's limit
+ANGLE_TOLERANCE = 1e-3  # rad: people round, and -156 degrees is meant as the calf's limit
 
 Raw = Mapping[str, Any]  # a keyframe by its fields
 
@@ -31,7 +31,7 @@ def angle_unit(unit: str) -> float:
 def beyond_limits(keyframes: Sequence[Raw], unit: str) -> Iterator[Problem]:
     for row, keyframe in enumerate(keyframes):
         for place, angle, (lower, upper) in _angles(keyframe):
-            if not lower - TOLERANCE <= angle * angle_unit(unit) <= upper + TOLERANCE:
+            if not lower - ANGLE_TOLERANCE <= angle * angle_unit(unit) <= upper + ANGLE_TOLERANCE:
                 reason = f"{shorten(angle)} is beyond its limit; allowed: {span(lower, upper, unit)}"
                 yield Problem((row, *place), reason)
 
@@ -53,7 +53,7 @@ def span(lower: float, upper: float, unit: str) -> str:
     return f"{lower:.4f} to {upper:.4f} radians"
 
 
-def _angles(keyframe: Raw) -> Iterator[tuple[Place, float, tuple[float, float]]]:
+def _angles(keyframe: Raw) -> Iterator[tuple[FieldPath, float, tuple[float, float]]]:
     """Each angle that is written in a keyframe: its place, its value, its limits in rad."""
     for name, limit in TILT_LIMITS.items():
         if _number(keyframe.get(name)):

@@ -9,23 +9,23 @@ from keystride.errors import FileError
 from keystride.reading import one_line
 
 HUGE = 1e300  # an integer beyond may not even be a float
-LONGEST, LONGEST_NAME = 600, 120  # characters of a message, and of a field's name in it
+LONGEST_MESSAGE, LONGEST_NAME = 600, 120  # characters of a message, and of a field's name in it
 MOST_SHOWN = 30  # a file of nonsense has as many problems as lines
 
-Place = tuple[str | int, ...]  # ("keyframes", 2, "yaw")
+FieldPath = tuple[str | int, ...]  # ("keyframes", 2, "yaw")
 
 
 @dataclass(frozen=True)
 class Problem:
     """One mistake: where it stands, what is wrong, what is allowed."""
 
-    place: Place
+    place: FieldPath
     message: str
     line: int | None = None  # counted from 1
 
     def __str__(self) -> str:
         field = one_line(field_name(self.place), LONGEST_NAME)
-        return one_line(f"{field}: {self.message}" if field else self.message, LONGEST)
+        return one_line(f"{field}: {self.message}" if field else self.message, LONGEST_MESSAGE)
 
 
 class ScriptError(FileError):
@@ -46,7 +46,7 @@ class ScriptError(FileError):
         return f"{self.source}:{problem.line}" if problem.line else self.source
 
 
-def field_name(place: Place) -> str:
+def field_name(place: FieldPath) -> str:
     """keyframes, 2, posture, 0 is `keyframe 3, posture[0]`: keyframes and obstacles are counted as people count."""
     prefix, rest = "", place
     if len(place) > 1 and place[0] == "keyframes" and isinstance(place[1], int):

@@ -45,7 +45,7 @@ def script_goals(
     if position is not None or yaw is not None:
         environments = len(goals.step)
         position = np.zeros((environments, 2)) if position is None else position
-        goals = place(goals, position, np.zeros(environments) if yaw is None else yaw)
+        goals = place_goals(goals, position, np.zeros(environments) if yaw is None else yaw)
     return goals
 
 
@@ -66,7 +66,7 @@ def spots(script: Script) -> list[Spot]:
     return found
 
 
-def place(goals: Goals, position: Floats, yaw: Floats) -> Goals:
+def place_goals(goals: Goals, position: Floats, yaw: Floats) -> Goals:
     """Goals seen from the start, moved into the world of robots that start at position (E, 2 or more) and yaw (E,)."""
     yaw = np.broadcast_to(yaw[:, None], goals.step.shape)  # (E, K)
     moved = geometry.rotate_yaw(yaw, goals.position)  # (E, K, 3)

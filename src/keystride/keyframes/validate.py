@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from keystride.keyframes.document import Document
+from keystride.keyframes.document import ParsedText
 from keystride.keyframes.postures import POSTURES
-from keystride.keyframes.problems import Place, Problem, ScriptError, shorten
+from keystride.keyframes.problems import FieldPath, Problem, ScriptError, shorten
 from keystride.keyframes.script import (
     MAX_CORNERS,
     MAX_KEYFRAMES,
@@ -69,10 +69,10 @@ POSTURE_KINDS = ("name", "angles", "joints")  # the tags of the posture's union,
 
 def validate_script(data: Any) -> Script:
     """A script from lists and mappings, as a browser or another program sends them; ScriptError says what is wrong."""
-    return validate_document(Document(data))
+    return validate_document(ParsedText(data))
 
 
-def validate_document(document: Document) -> Script:
+def validate_document(document: ParsedText) -> Script:
     problems = list(document.problems)
     if isinstance(document.data, dict) and "version" not in document.data:
         problems.append(Problem(("version",), f"is missing; allowed: {ALLOWED['version']}"))
@@ -102,20 +102,20 @@ def _findings(error: ValidationError) -> Iterator[Problem]:
             yield Problem(place, _message(entry, place))
 
 
-def _place(entry: ErrorDetails) -> Place:
+def _place(entry: ErrorDetails) -> FieldPath:
     place = tuple(part for part in entry["loc"] if part != "[key]")
     if len(place) > 3 and place[2] == "posture" and place[3] in POSTURE_KINDS:
         return (*place[:3], *place[4:])
     return place
 
 
-def _message(entry: ErrorDetails, place: Place) -> str:
+def _message(entry: ErrorDetails, place: FieldPath) -> str:
     if entry["type"] not in PHRASES:
         return entry["msg"]
     return f"{PHRASES[entry['type']].format(value=shorten(entry['input']))}; allowed: {_allowed(entry, place)}"
 
 
-def _allowed(entry: ErrorDetails, place: Place) -> str:
+def _allowed(entry: ErrorDetails, place: FieldPath) -> str:
     model, inside = _model_at(place)
     if entry["type"] == "extra_forbidden":
         return ", ".join(model.model_fields)
@@ -126,7 +126,7 @@ def _allowed(entry: ErrorDetails, place: Place) -> str:
     return ALLOWED[str(inside[0]) if inside else ""]
 
 
-def _model_at(place: Place) -> tuple[type[BaseModel], Place]:
+def _model_at(place: FieldPath) -> tuple[type[BaseModel], FieldPath]:
     """The model that a place is in, and where in it."""
     if len(place) > 1 and place[0] == "keyframes":
         return Keyframe, place[2:]

@@ -14,8 +14,8 @@ from keystride.files import open_atomically
 from keystride.reading import check_model, parse_json, read_arrays
 from keystride.robot.description import Floats, Robot
 
-FPS = 50.0
-LARGEST = 1e6  # m, rad, or of these per second: more is damage
+CLIP_FPS = 50.0
+MAX_CLIP_VALUE = 1e6  # m, rad, or of these per second: more is damage
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Clip:
     base_linear_velocity: Floats  # (T, 3) world
     base_angular_velocity: Floats  # (T, 3) world
     joint_velocities: Floats  # (T, 12)
-    fps: float = FPS
+    fps: float = CLIP_FPS
     metadata: dict[str, Any] = field(default_factory=dict)  # source, licence, tags, edits
 
     def __len__(self) -> int:
@@ -68,13 +68,13 @@ def make_clip(
     )
 
 
-def difference(values: Floats, fps: float = FPS) -> Floats:
+def difference(values: Floats, fps: float = CLIP_FPS) -> Floats:
     """Backward differences: frame t moved from t-1, so velocities sum back to positions. The first repeats the second."""
     steps = np.diff(values, axis=0) * fps
     return np.concatenate([steps[:1], steps])
 
 
-def angular_difference(orientation: Floats, fps: float = FPS) -> Floats:
+def angular_difference(orientation: Floats, fps: float = CLIP_FPS) -> Floats:
     """Angular velocity in the world frame by backward differences; (T, 3) rad/s."""
     turn = geometry.multiply(orientation[1:], geometry.conjugate(orientation[:-1]))
     steps = geometry.rotation_vector(turn) * fps
@@ -101,7 +101,7 @@ def mirror_clip(clip: Clip, robot: Robot) -> Clip:
     )
 
 
-ARRAYS = (
+CLIP_ARRAYS = (
     "base_position",
     "base_orientation",
     "joint_angles",
@@ -113,7 +113,7 @@ ARRAYS = (
 
 def save_clip(clip: Clip, path: Path) -> None:
     """Write the clip atomically."""
-    arrays: dict[str, Any] = {name: getattr(clip, name) for name in ARRAYS}
+    arrays: dict[str, Any] = {name: getattr(clip, name) for name in CLIP_ARRAYS}
     with open_atomically(path) as file:
         np.savez_compressed(
             file, fps=clip.fps, joint_names=np.array(clip.joint_names), metadata=json.dumps(clip.metadata), **arrays
@@ -133,7 +133,7 @@ def clip_from_arrays(name: str, arrays: dict[str, np.ndarray]) -> Clip:
     joint_names = tuple(str(one) for one in _entry(arrays, "joint_names", "U", 1))
     frames = len(_entry(arrays, "base_position", "fiu", 2))
     widths = (3, 4, len(joint_names), 3, 3, len(joint_names))
-    values = {one: _table(arrays, one, (frames, width)) for one, width in zip(ARRAYS, widths, strict=True)}
+    values = {one: _table(arrays, one, (frames, width)) for one, width in zip(CLIP_ARRAYS, widths, strict=True)}
     fps = float(_entry(arrays, "fps", "fiu", 0))
     if not 1.0 <= fps <= 1000.0 or frames < 2:
         raise FileError(f"{frames} frames at {fps:g} per second; allowed: two or more at 1 to 1000 per second")
@@ -157,7 +157,7 @@ class _Metadata(BaseModel):
 def _entry(arrays: dict[str, np.ndarray], name: str, kinds: str, dimensions: int) -> np.ndarray:
     """Return an array of the archive if it is of one of the kinds of numpy (f, i, u, U) and of the right dimension."""
     if name not in arrays:
-        raise FileError(f"no array {name!r}; a clip has fps, joint_names, metadata, {', '.join(ARRAYS)}")
+        raise FileError(f"no array {name!r}; a clip has fps, joint_names, metadata, {', '.join(CLIP_ARRAYS)}")
     values = arrays[name]
     if values.dtype.kind not in kinds or values.ndim != dimensions:
         kind = "text" if kinds == "U" else "numbers"
@@ -169,7 +169,7 @@ def _table(arrays: dict[str, np.ndarray], name: str, shape: tuple[int, int]) -> 
     values = _entry(arrays, name, "fiu", 2)
     if values.shape != shape:
         raise FileError(f"array {name!r} is {values.shape}, {shape} expected")
-    bad = np.flatnonzero(~(np.abs(values.astype(np.float64)) < LARGEST).all(axis=1))
+    bad = np.flatnonzero(~(np.abs(values.astype(np.float64)) < MAX_CLIP_VALUE).all(axis=1))
     if len(bad):
-        raise FileError(f"array {name!r}: frame {bad[0]} holds values that are not finite or beyond {LARGEST:g}")
+        raise FileError(f"array {name!r}: frame {bad[0]} holds values that are not finite or beyond {MAX_CLIP_VALUE:g}")
     return values.astype(np.float64)

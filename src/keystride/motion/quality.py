@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from keystride.motion.clip import FPS, Clip, difference
+from keystride.motion.clip import CLIP_FPS, Clip, difference
 from keystride.motion.signals import Flags, airborne_frames, clip_feet, foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
 
@@ -86,7 +86,7 @@ def pool(many: Iterable[FrameMeasures]) -> FrameMeasures:
     )
 
 
-def figures(frames: FrameMeasures, fps: float = FPS) -> Figures:
+def figures(frames: FrameMeasures, fps: float = CLIP_FPS) -> Figures:
     grounded = ~frames.airborne
     return Figures(
         seconds=len(frames.speed) / fps,

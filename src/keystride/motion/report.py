@@ -7,6 +7,7 @@ from string import Template
 
 import numpy as np
 
+from keystride.colours import GREEN, GRID, INK, RED, SOFT
 from keystride.files import write_atomically
 from keystride.motion.clip import Clip
 from keystride.motion.plots import LEG_COLOURS, contact_rows, ink_on, lines, paper_of, svg, tag_band, time_axis
@@ -15,17 +16,17 @@ from keystride.motion.signals import clip_feet, foot_clearance, planted_feet
 from keystride.motion.tagging import Segment
 from keystride.robot.description import Robot
 
-HEADINGS = ("seconds", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "motor %", "airborne %")
+CLIP_HEADINGS = ("seconds", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "motor %", "airborne %")
 
-PAGE = Template("""<!doctype html>
+PAGE_TEMPLATE = Template("""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>$title</title>
 <style>
-body{font:14px/1.5 system-ui,sans-serif;color:#1f2328;margin:2rem auto;max-width:60rem;padding:0 1rem}
-h1{font-size:1.5rem} h2{font-size:1rem;margin:2rem 0 .2rem} .quiet{color:#57606a}
+body{font:14px/1.5 system-ui,sans-serif;color:$ink;margin:2rem auto;max-width:60rem;padding:0 1rem}
+h1{font-size:1.5rem} h2{font-size:1rem;margin:2rem 0 .2rem} .quiet{color:$soft}
 table{border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums;width:100%}
-th,td{text-align:right;padding:2px 8px;border-bottom:1px solid #eaeef2} th:first-child,td:first-child{text-align:left}
+th,td{text-align:right;padding:2px 8px;border-bottom:1px solid $grid} th:first-child,td:first-child{text-align:left}
 tr.all td{font-weight:600} .key span{display:inline-block;padding:0 .5em;margin:0 .3em .3em 0;border-radius:3px}
-svg{max-width:100%;height:auto} .good{color:#1a7f37}.bad{color:#cf222e} a{color:inherit}
+svg{max-width:100%;height:auto} .good{color:$good}.bad{color:$bad} a{color:inherit}
 </style>
 <h1>$title</h1>
 <p>$summary</p>
@@ -46,13 +47,18 @@ def library_page(clips: Sequence[Clip], robot: Robot, title: str) -> str:
     whole = figures(pool(measured))
     misses = Targets().misses(whole)
     rows = [_row(clip.name, figures(frames), clip.name) for clip, frames in zip(clips, measured, strict=True)]
-    return PAGE.substitute(
+    return PAGE_TEMPLATE.substitute(
+        ink=INK,
+        soft=SOFT,
+        grid=GRID,
+        good=GREEN,
+        bad=RED,
         title=escape(title),
         summary=f"{len(clips)} clips, {whole.seconds / 60:.1f} minutes, {escape(robot.name)}",
         state="bad" if misses else "good",
         verdict=escape("; ".join(misses)) if misses else "Every target of the quality table is reached.",
         tags="".join(_tag_key(clips)),
-        headings="".join(f"<th>{heading}</th>" for heading in HEADINGS),
+        headings="".join(f"<th>{heading}</th>" for heading in CLIP_HEADINGS),
         rows="".join(rows) + _row("all", whole),
         clips="".join(_section(clip, frames, robot) for clip, frames in zip(clips, measured, strict=True)),
     )
@@ -99,7 +105,7 @@ def _section(clip: Clip, frames: FrameMeasures, robot: Robot) -> str:
     drawing = svg(
         [
             tag_band(segments_in(clip), len(clip)),
-            lines(frames.speed[:, None], ["#1f2328"], "m/s", 64, fastest),
+            lines(frames.speed[:, None], [INK], "m/s", 64, fastest),
             lines(height, LEG_COLOURS, "feet m", 84, highest),
             contact_rows(planted_feet(feet, robot, clip.fps), robot.leg_names),
             time_axis(clip.seconds),

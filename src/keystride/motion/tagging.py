@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.motion.clip import FPS, Clip
+from keystride.motion.clip import CLIP_FPS, Clip
 from keystride.motion.signals import (
     Flags,
     airborne_frames,
@@ -42,10 +42,10 @@ class TagSettings:
     least_seconds: float = 0.3
 
 
-DEFAULTS = TagSettings()
+TAG_DEFAULTS = TagSettings()
 
 
-def label_frames(clip: Clip, robot: Robot, settings: TagSettings = DEFAULTS) -> Labels:
+def label_frames(clip: Clip, robot: Robot, settings: TagSettings = TAG_DEFAULTS) -> Labels:
     """(T,) one index of TAGS a frame; later rules win over earlier ones."""
     speed = gaussian_smooth(np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1), 8.0)
     turning = np.abs(gaussian_smooth(clip.base_angular_velocity[:, 2], 8.0))
@@ -68,7 +68,7 @@ def label_frames(clip: Clip, robot: Robot, settings: TagSettings = DEFAULTS) -> 
     return labels
 
 
-def segments_of(labels: Labels, settings: TagSettings = DEFAULTS) -> list[Segment]:
+def segments_of(labels: Labels, settings: TagSettings = TAG_DEFAULTS) -> list[Segment]:
     """Stretches of one tag; short ones are absorbed by the stretch before, jumps and raised paws excepted."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     starts = [0, *edges.tolist()]
@@ -76,7 +76,7 @@ def segments_of(labels: Labels, settings: TagSettings = DEFAULTS) -> list[Segmen
     found: list[Segment] = []
     for start, stop in zip(starts, stops, strict=True):
         tag = TAGS[int(labels[start])]
-        brief = (stop - start) / FPS < settings.least_seconds and tag not in ("jump", "paw_up")
+        brief = (stop - start) / CLIP_FPS < settings.least_seconds and tag not in ("jump", "paw_up")
         if found and (brief or found[-1][2] == tag):
             found[-1] = (found[-1][0], stop, found[-1][2])
         else:
@@ -86,7 +86,7 @@ def segments_of(labels: Labels, settings: TagSettings = DEFAULTS) -> list[Segmen
 
 def tags_of(segments: list[Segment], least_seconds: float = 0.5) -> list[str]:
     """The tags that hold for a while, by the time they take; a jump always counts."""
-    seconds = {tag: sum(stop - start for start, stop, one in segments if one == tag) / FPS for tag in TAGS}
+    seconds = {tag: sum(stop - start for start, stop, one in segments if one == tag) / CLIP_FPS for tag in TAGS}
     held = [tag for tag in TAGS if seconds[tag] >= least_seconds or (tag == "jump" and seconds[tag] > 0)]
     return sorted(held, key=lambda tag: -seconds[tag])
 

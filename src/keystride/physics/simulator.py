@@ -79,7 +79,9 @@ class Randomization:
     """Factor on what each motor produces: gains, peak torque and supply voltage."""
 
 
-ROBOT = Randomization(payload=(-1.0, 3.0), center_of_mass=0.05, strength=(0.8, 1.1), push_interval=(100, 300))
+ROBOT_RANDOMIZATION = Randomization(
+    payload=(-1.0, 3.0), center_of_mass=0.05, strength=(0.8, 1.1), push_interval=(100, 300)
+)
 """The paper's table and what else varies on real robots: payload, centre of mass, motors weaker or stronger than rated."""
 
 

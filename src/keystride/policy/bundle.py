@@ -5,15 +5,15 @@ from pathlib import Path
 from keystride.policy.metadata import PolicyError
 
 SHIPPED = Path(__file__).with_name("shipped")
-POLICY = "policy.onnx"  # actor, with everything around it
+POLICY_FILE = "policy.onnx"  # actor, with everything around it
 CRITIC = "critic.onnx"  # critics, likewise
 WEIGHTS = "weights.safetensors"  # of all networks, to go on training
 CONFIG = "config.yaml"  # all settings of the run
 CURVE = "curve.json"  # its learning curve, see policy.curve
 FIGURES = "figures.json"  # rows of `keystride evaluate`, when there are any
-NOTES = "notes.md"  # further known limits, when there are any
+NOTES_FILE = "notes.md"  # further known limits, when there are any
 CARD = "card.md"  # the model card
-METRICS = "metrics.jsonl"  # in runs only
+METRICS_FILE = "metrics.jsonl"  # in runs only
 
 
 def known() -> tuple[str, ...]:
@@ -28,12 +28,12 @@ def find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if not path.exists():
         raise PolicyError(f"no policy {str(name_or_path)!r}: {_choices()}")
-    if path.is_file() or is_bundle(path) or is_run(path) or is_checkpoint(path):
+    if path.is_file() or is_bundle(path) or is_trained_run(path) or is_checkpoint(path):
         return path
     raise PolicyError(f"{path} is neither a bundle nor a run with a checkpoint: {_choices()}")
 
 
-def onnx_file(name_or_path: str | Path, name: str = POLICY) -> Path:
+def onnx_file(name_or_path: str | Path, name: str = POLICY_FILE) -> Path:
     """Return the ONNX file of a policy, or of its critics with the name CRITIC.
 
     Runs have one too, written whenever their best checkpoint changes.
@@ -49,10 +49,10 @@ def onnx_file(name_or_path: str | Path, name: str = POLICY) -> Path:
 
 
 def is_bundle(path: Path) -> bool:
-    return (path / POLICY).is_file() and (path / WEIGHTS).is_file()
+    return (path / POLICY_FILE).is_file() and (path / WEIGHTS).is_file()
 
 
-def is_run(path: Path) -> bool:
+def is_trained_run(path: Path) -> bool:
     return (path / CONFIG).is_file() and run_checkpoint(path) is not None
 
 

@@ -12,7 +12,7 @@ from keystride.reading import MIB, check_model, one_line, parse_json, read_json,
 MetricsRow = dict[str, float]
 POINTS = 200
 MOST_METRICS = 256 * MIB
-LARGEST = 1e18  # of a metric
+MAX_METRIC = 1e18  # of a metric
 EVALUATION = "evaluation/"
 KEPT = (
     "reward/",
@@ -74,7 +74,7 @@ def _rows(metrics: Path) -> Iterable[MetricsRow]:
         if not isinstance(row, dict) or not {"steps", "seconds"} <= row.keys():
             raise FileError(f"{metrics}:{number}: not a row of metrics; allowed: names with numbers, steps and seconds")
         for name, value in row.items():
-            if type(value) not in (int, float) or not abs(value) < LARGEST:
+            if type(value) not in (int, float) or not abs(value) < MAX_METRIC:
                 raise FileError(
                     f"{metrics}:{number}: {one_line(name, 60)} is {one_line(repr(value), 40)}; allowed: a number"
                 )

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.keyframes.goals import CONTROL_DT, NEVER, VISIBLE_STEPS_AFTER, Goals, used
+from keystride.keyframes.goals import CONTROL_DT, NEVER_DUE, VISIBLE_STEPS_AFTER, Goals, used
 from keystride.keyframes.inbetween.events import Present
-from keystride.keyframes.inbetween.legs import PACE, Pace
+from keystride.keyframes.inbetween.legs import DEFAULT_PACE, Pace
 from keystride.keyframes.inbetween.planner import WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, exceeds
 from keystride.keyframes.postures import stand
@@ -24,7 +24,7 @@ from keystride.robot.go2 import GO2
 CHECK_STEPS = 10  # control steps between looks at whether a robot is where its plan has it
 OFF_PATH = 0.35  # m by which a robot may miss a waypoint
 OFF_YAW = 0.8  # rad
-CATCH_UP = 1.0  # m/s and rad/s at which it may still get there
+CATCH_UP_SPEED = 1.0  # m/s and rad/s at which it may still get there
 STOPPING = 0.2  # s: a robot comes to a stop within this time at its speed
 GO_BACK = 0.5  # m: for less a robot does not turn round after the last keyframe
 HOLD_SECONDS = 10.0  # planned at a time
@@ -47,7 +47,7 @@ class Route:
 class Guide:
     """A policy that fills the gaps of scripts; has the same interface as `Policy`."""
 
-    def __init__(self, policy: Policy, robot: Robot = GO2, pace: Pace = PACE) -> None:
+    def __init__(self, policy: Policy, robot: Robot = GO2, pace: Pace = DEFAULT_PACE) -> None:
         self.policy, self.metadata = policy, policy.metadata
         self.route: Route | None = None
         self._ranges, self._stance, self._pace = policy.metadata.ranges, stand(robot), pace
@@ -155,7 +155,7 @@ def _off_path(route: Route, state: RobotState, now: Any) -> NDArray[np.bool_]:
     """Return (E,) which robots cannot reach their next waypoint in time; those next to a keyframe are left alone."""
     coming = np.minimum((route.step < now[:, None]).sum(axis=1), route.step.shape[1] - 1)
     at = np.arange(len(coming)), coming
-    reach = CATCH_UP * CONTROL_DT * (route.plan.goals.step[at] - now)
+    reach = CATCH_UP_SPEED * CONTROL_DT * (route.plan.goals.step[at] - now)
     offset = route.plan.path[at][:, :2] - state.position[:, :2]
     turn = geometry.wrap(route.plan.path[at][:, 2] - geometry.yaw_of(state.orientation))
     away = np.linalg.norm(offset, axis=1) > OFF_PATH + reach
@@ -164,7 +164,7 @@ def _off_path(route: Route, state: RobotState, now: Any) -> NDArray[np.bool_]:
 
 
 def _steps(found: WaypointPlan) -> NDArray[np.int64]:
-    return np.where(used(found.goals), found.goals.step, NEVER)
+    return np.where(used(found.goals), found.goals.step, NEVER_DUE)
 
 
 def _widened(found: WaypointPlan, columns: int) -> WaypointPlan:

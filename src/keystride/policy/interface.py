@@ -29,7 +29,7 @@ BITS = ("goal_presence", "goal_height", "goal_visible")
 OUTPUTS = ("joint_targets", "action")
 VALUES = ("values",)
 
-MAX_BYTES = 256 * MIB
+MAX_POLICY_BYTES = 256 * MIB
 MOST_VALUES = 1 << 24  # of a tensor whose shape is written in the file
 FLOAT, INT64 = 1, 7  # element types of ONNX
 BROKEN = "it is not an ONNX file, or a broken one"

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from keystride.errors import FileError
-from keystride.policy.bundle import POLICY, WEIGHTS, find, is_bundle, is_checkpoint, onnx_file, run_checkpoint
+from keystride.policy.bundle import POLICY_FILE, WEIGHTS, find, is_bundle, is_checkpoint, onnx_file, run_checkpoint
 from keystride.policy.metadata import PolicyError
 from keystride.policy.runtime import Network, Policy
 from keystride.reading import read_tensors
@@ -16,7 +16,7 @@ from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
 
 Tensors = dict[str, np.ndarray]
-PARTS = ("actor", "critics", "discriminator")
+NETWORK_PARTS = ("actor", "critics", "discriminator")
 
 
 def open_policy(name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> Policy:
@@ -37,7 +37,7 @@ def policy_content(name_or_path: str | Path, robot: Robot = GO2) -> bytes:
 
 
 def _exported(place: Path, robot: Robot) -> bool:
-    return place.is_file() or is_bundle(place) or ((place / POLICY).is_file() and _up_to_date(place, robot))
+    return place.is_file() or is_bundle(place) or ((place / POLICY_FILE).is_file() and _up_to_date(place, robot))
 
 
 def _up_to_date(run: Path, robot: Robot) -> bool:
@@ -62,7 +62,7 @@ class Weights:
 
     def tree(self) -> dict[str, Tensors]:
         """Return the tensors of each network that is present."""
-        return {part: getattr(self, part) for part in PARTS if getattr(self, part)}
+        return {part: getattr(self, part) for part in NETWORK_PARTS if getattr(self, part)}
 
 
 def load_weights(name_or_path: str | Path) -> Weights:
@@ -72,7 +72,7 @@ def load_weights(name_or_path: str | Path) -> Weights:
         tensors = read_tensors(file)
     except FileError as error:
         raise PolicyError(f"{file}: {error}") from error
-    weights = Weights(*(_part(tensors, name) for name in PARTS))
+    weights = Weights(*(_part(tensors, name) for name in NETWORK_PARTS))
     if not weights.actor or not weights.critics:
         raise PolicyError(f"{file}: it lacks the actor's or the critics' weights")
     return weights

@@ -14,7 +14,7 @@ from keystride.reading import one_line
 
 ZEROS = "0" * 64
 TRAINED = "trained_"  # begins the names of the trained ranges
-RANGES = tuple(entry.name for entry in fields(TrainedRanges) if entry.name != "components")
+RANGE_NAMES = tuple(entry.name for entry in fields(TrainedRanges) if entry.name != "components")
 MARK = b"file_sha256\x12\x40"  # in the file: the key, then the tag and the length of its value
 
 
@@ -55,7 +55,7 @@ class Metadata:
     @property
     def ranges(self) -> TrainedRanges:
         """The trained ranges, as the planner of in-betweens reads them."""
-        trained = {name: getattr(self, f"{TRAINED}{name}") for name in RANGES}
+        trained = {name: getattr(self, f"{TRAINED}{name}") for name in RANGE_NAMES}
         return TrainedRanges(**trained, components=self.goal_components)
 
     def as_strings(self) -> dict[str, str]:

@@ -15,9 +15,9 @@ from keystride.policy.bundle import (
     CRITIC,
     CURVE,
     FIGURES,
-    METRICS,
-    NOTES,
-    POLICY,
+    METRICS_FILE,
+    NOTES_FILE,
+    POLICY_FILE,
     WEIGHTS,
     find,
     home,
@@ -39,7 +39,7 @@ KNOWS = {
     "pose": "keyframes that hold position, roll, pitch, yaw and posture together",
     "any": "keyframes that hold any subset of position, roll, pitch, yaw and posture",
 }
-UNITS = {
+METRIC_UNITS = {
     "distance_m": "m",
     "roll_deg": "deg",
     "pitch_deg": "deg",
@@ -47,7 +47,7 @@ UNITS = {
     "posture_deg": "deg",
     "height_m": "m",
 }
-HEADINGS = ("suite", "scenario", "goal", "error", "mean", "deviation", "paper", "episodes", "falls")
+FIGURE_HEADINGS = ("suite", "scenario", "goal", "error", "mean", "deviation", "paper", "episodes", "falls")
 LIMITS = """\
 - Trained and measured in simulation, on flat ground. It has not been run on a robot by its makers.
 - Keyframes outside the trained ranges are met less well. Gaps that are too long are filled with waypoints when a script is played.
@@ -106,18 +106,18 @@ def check_bundle(folder: Path, robot: Robot = GO2) -> None:
 
 def _make_bundle(place: Path, folder: Path, robot: Robot) -> None:
     trained = load_trained(place, robot)
-    curve = read_curve(home(place) / METRICS, until=trained.origin.steps)
+    curve = read_curve(home(place) / METRICS_FILE, until=trained.origin.steps)
     (folder / CURVE).write_text(json.dumps(curve))
     recipe = read_recipe(place)
     settings = {**trained.settings, "recipe": recipe} if recipe.get("stages") else trained.settings
     (folder / CONFIG).write_text(yaml.safe_dump(settings, sort_keys=False))
     save_weights(trained.weights, folder / WEIGHTS)
-    (folder / POLICY).write_bytes(policy_file(trained, robot))
+    (folder / POLICY_FILE).write_bytes(policy_file(trained, robot))
     (folder / CRITIC).write_bytes(critic_file(trained, robot))
 
 
 def _copy_bundle(place: Path, folder: Path) -> None:
-    for name in (POLICY, CRITIC, WEIGHTS, CONFIG, CURVE, FIGURES, NOTES):
+    for name in (POLICY_FILE, CRITIC, WEIGHTS, CONFIG, CURVE, FIGURES, NOTES_FILE):
         if (place / name).is_file():
             (folder / name).write_bytes((place / name).read_bytes())
 
@@ -129,13 +129,13 @@ def _add_figures(figures: Path | None, folder: Path) -> None:
 
 def _add_notes(notes: Path | None, folder: Path) -> None:
     if notes is not None:
-        (folder / NOTES).write_bytes(notes.read_bytes())
+        (folder / NOTES_FILE).write_bytes(notes.read_bytes())
 
 
 def _write_card(name: str, folder: Path, robot: Robot) -> None:
     hours = read_bundle_curve(folder / CURVE)["hours"]
     rows = _rows(folder / FIGURES) if (folder / FIGURES).is_file() else []
-    notes = (folder / NOTES).read_text() if (folder / NOTES).is_file() else ""
+    notes = (folder / NOTES_FILE).read_text() if (folder / NOTES_FILE).is_file() else ""
     text = card(name, Policy.load(folder, robot=robot).metadata, read_settings(folder), hours, rows=rows, notes=notes)
     (folder / CARD).write_text(text)
 
@@ -194,11 +194,13 @@ def _training(metadata: Metadata, settings: dict[str, Any], hours: float) -> str
 
 
 def _figures(rows: Sequence[Any]) -> str:
-    return "\n".join([_line(HEADINGS), _line(["---"] * len(HEADINGS)), *(_line(_cells(row)) for row in rows)])
+    return "\n".join(
+        [_line(FIGURE_HEADINGS), _line(["---"] * len(FIGURE_HEADINGS)), *(_line(_cells(row)) for row in rows)]
+    )
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:
-    unit = UNITS.get(row["metric"], "")
+    unit = METRIC_UNITS.get(row["metric"], "")
     error = row["metric"].removesuffix(f"_{unit}") + (f", {unit}" if unit else "")
     paper = "" if row.get("paper") is None else f"{row['paper']:g}"
     paper = paper if row.get("analogous") is None else f"{row['analogous']:g} (analogous)"

@@ -15,7 +15,7 @@ from keystride.policy.interface import (
     BITS,
     BROKEN,
     INPUTS,
-    MAX_BYTES,
+    MAX_POLICY_BYTES,
     OUTPUTS,
     VALUES,
     check_shapes,
@@ -26,7 +26,7 @@ from keystride.reading import one_line, read_bytes
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 
-RANGES = (  # of what the file says of each joint
+JOINT_VALUE_RANGES = (  # of what the file says of each joint
     ("joint_stiffness", 0.0, 1000.0),  # N m/rad
     ("joint_damping", 0.0, 100.0),  # N m s/rad
     ("default_joint_pos", -10.0, 10.0),  # rad
@@ -71,7 +71,7 @@ class Network:
     @classmethod
     def read(cls, path: Path, *, robot: Robot = GO2, threads: int = 1) -> "Network":
         try:
-            return cls(read_bytes(path, MAX_BYTES), robot=robot, threads=threads)
+            return cls(read_bytes(path, MAX_POLICY_BYTES), robot=robot, threads=threads)
         except FileError as error:
             raise PolicyError(f"{path}: {error}") from error
 
@@ -206,7 +206,7 @@ def _check(metadata: Metadata, content: bytes, robot: Robot) -> None:
         raise PolicyError(f"its joints are not those of {robot.name}, or in another order")
     if metadata.control_dt != CONTROL_DT:
         raise PolicyError(f"its control step is {metadata.control_dt} s, here it is {CONTROL_DT} s")
-    for name, low, high in RANGES:
+    for name, low, high in JOINT_VALUE_RANGES:
         values = np.array(getattr(metadata, name))
         if len(values) != len(robot.joint_names) or not ((low <= values) & (values <= high)).all():
             raise PolicyError(

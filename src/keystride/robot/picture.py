@@ -17,7 +17,7 @@ RgbImage = NDArray[np.uint8]  # (height, width, 3)
 SEEN_GROUPS = (0, 2)  # the floor and the visual shapes; not the collision shapes
 
 
-def draw(
+def draw_robot(
     robot: Robot,
     joints: Floats,
     *,

@@ -5,19 +5,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from keystride.colours import BLUE, ORANGE
 from keystride.evaluation import paper
 from keystride.evaluation.episodes import EpisodeRollout
 from keystride.evaluation.rendering import figures
-from keystride.evaluation.rendering.plot_style import OTHER, PATH, styled_figure
+from keystride.evaluation.rendering.plot_style import styled_figure
 from keystride.evaluation.rendering.report import Picture
-from keystride.evaluation.scenarios import ANTICIPATION
+from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS
 from keystride.evaluation.suites import NEXT_ONLY, Contender, Libraries, Setting, anticipation
 from keystride.evaluation.tables import Table, TableCell
 from keystride.robot.go2 import GO2
 from keystride.studies.measures import (
-    Comparison,
     Curve,
     Errors,
+    Verdict,
     across_seeds,
     compared,
     counted,
@@ -32,7 +33,7 @@ from keystride.training.config import TrainingConfig, TrainingStage
 Sight = Literal["all", "next"]
 SIGHTS: dict[Sight, str] = {"all": "sees all goals", "next": "sees the next goal only"}
 GOALS = (1, 2)
-Place = tuple[str, int]  # scenario, and goal counted from 1
+ScenarioGoal = tuple[str, int]  # scenario, and goal counted from 1
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def run_anticipation(study: AnticipationStudy) -> Report:
     return anticipation_report(study, rollouts, curves)
 
 
-def errors_of(rollouts: Sequence[Mapping[str, EpisodeRollout]]) -> dict[Sight, dict[Place, Errors]]:
+def errors_of(rollouts: Sequence[Mapping[str, EpisodeRollout]]) -> dict[Sight, dict[ScenarioGoal, Errors]]:
     """Distances at each goal of each scenario, over the seeds; rollouts of each seed are by scenario."""
     suffixes: dict[Sight, str] = {"all": "", "next": NEXT_ONLY}
     return {
@@ -89,7 +90,7 @@ def errors_of(rollouts: Sequence[Mapping[str, EpisodeRollout]]) -> dict[Sight, d
                     for rollout in (of_seed[scenario.name + suffix] for of_seed in rollouts)
                 ]
             )
-            for scenario in ANTICIPATION
+            for scenario in ANTICIPATION_SCENARIOS
             for goal in GOALS
         }
         for sight, suffix in suffixes.items()
@@ -116,8 +117,8 @@ def anticipation_report(
         name="anticipation",
         title="Anticipation: seeing all goals or the next one only",
         setup=_setup(study),
-        findings=(*caution(study.size), *findings(errors)),
-        tables=(results_table(errors),),
+        findings=(*caution(study.size), *anticipation_findings(errors)),
+        tables=(anticipation_table(errors),),
         pictures={"curves": learning, **paths},
         data={
             "size": asdict(study.size),
@@ -137,15 +138,15 @@ def anticipation_report(
     )
 
 
-def findings(errors: Mapping[Sight, Mapping[Place, Errors]]) -> list[str]:
+def anticipation_findings(errors: Mapping[Sight, Mapping[ScenarioGoal, Errors]]) -> list[str]:
     """What the figures say about the claim that seeing all goals helps, above all at the second goal."""
     sentences = []
     for goal, name in zip(GOALS, ("first", "second"), strict=True):
-        comparisons: dict[str, Comparison] = {
+        comparisons: dict[str, Verdict] = {
             scenario.name: compared(
                 errors["all"][scenario.name, goal].seed_means, errors["next"][scenario.name, goal].seed_means
             )
-            for scenario in ANTICIPATION
+            for scenario in ANTICIPATION_SCENARIOS
         }
         sentence = f"Distance at the {name} goal of a policy that sees all goals against one that sees the next: "
         sentence += f"{counted(comparisons)}."
@@ -153,7 +154,7 @@ def findings(errors: Mapping[Sight, Mapping[Place, Errors]]) -> list[str]:
     return sentences
 
 
-def results_table(errors: Mapping[Sight, Mapping[Place, Errors]]) -> Table:
+def anticipation_table(errors: Mapping[Sight, Mapping[ScenarioGoal, Errors]]) -> Table:
     """The paper's cell stands below ours: goals and scenarios are the same, its robot learned for longer."""
     lines = []
     for place in errors["all"]:
@@ -169,13 +170,13 @@ def results_table(errors: Mapping[Sight, Mapping[Place, Errors]]) -> Table:
     return Table("Distance at the goals", ("scenario", *headings, "falls, all; next"), tuple(lines))
 
 
-def _cell(sight: Sight, place: Place, errors: Errors) -> TableCell:
+def _cell(sight: Sight, place: ScenarioGoal, errors: Errors) -> TableCell:
     mean, std = _paper_cell(sight, *place)
     return TableCell(f"{errors.mean:.3f} ± {errors.std:.3f}", f"paper: {mean:.3f} ± {std:.3f}")
 
 
 def _paper_cell(sight: Sight, scenario: str, goal: int) -> tuple[float, float]:
-    return paper.ANTICIPATION[sight, scenario, goal]["distance_m"]
+    return paper.PAPER_ANTICIPATION[sight, scenario, goal]["distance_m"]
 
 
 def learning_figure(curves: Mapping[Sight, Sequence[Curve]]) -> Any:
@@ -185,7 +186,7 @@ def learning_figure(curves: Mapping[Sight, Sequence[Curve]]) -> Any:
             (("distance", "distance at keyframes, m"), ("survival", "episodes without a fall")),
             strict=True,
         ):
-            for sight, colour in zip(SIGHTS, (PATH, OTHER), strict=True):
+            for sight, colour in zip(SIGHTS, (BLUE, ORANGE), strict=True):
                 steps, low, mean, high = across_seeds(curves[sight], name)
                 axes.fill_between(steps / 1e6, low, high, color=colour, alpha=0.18, linewidth=0)
                 axes.plot(steps / 1e6, mean, color=colour, linewidth=1.8, label=SIGHTS[sight])

@@ -5,16 +5,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from keystride.evaluation.rendering.plot_style import SERIES, SOFT, styled_figure
+from keystride.colours import SERIES, SOFT
+from keystride.evaluation.rendering.plot_style import styled_figure
 from keystride.evaluation.rendering.report import Picture
 from keystride.evaluation.tables import Table, TableCell
 from keystride.learner.config import MULTI_CRITIC, RewardGroup
 from keystride.studies.measures import (
-    KINDS,
+    RANDOM_SHARES,
     THRESHOLD,
-    Comparison,
     Curve,
     Errors,
+    Verdict,
     across_seeds,
     compared,
     counted,
@@ -124,7 +125,7 @@ def _overall(errors: Mapping[str, Errors]) -> float:
 def _arm(study: CriticsStudy, method: Method, horizon: Horizon) -> Arm:
     configs = [study.config(method, horizon, seed) for seed in range(study.size.seeds)]
     finals = [_final(study, config) for config in configs]
-    errors = {kind: pooled([final[kind] for final in finals]) for kind in KINDS}
+    errors = {kind: pooled([final[kind] for final in finals]) for kind in RANDOM_SHARES}
     return Arm(method, horizon, tuple(read_run_curve(config.folder) for config in configs), errors)
 
 
@@ -146,14 +147,14 @@ def search_table(
     )
 
 
-def results_table(arms: Sequence[Arm]) -> Table:
+def critics_table(arms: Sequence[Arm]) -> Table:
     lines = tuple(
         (
             TableCell(f"{_steps(arm.horizon)}: {arm.method.label}"),
             TableCell(", ".join(_millions(samples) for samples in arm.samples)),
             *(
                 TableCell(f"{errors.mean:.3f} ± {errors.std:.3f}", f"seeds {_listed(errors.seed_means)}")
-                for errors in (arm.errors[kind] for kind in KINDS)
+                for errors in (arm.errors[kind] for kind in RANDOM_SHARES)
             ),
             TableCell(_listed(arm.final_means)),
             TableCell(f"{sum(e.falls for e in arm.errors.values())} of {sum(e.episodes for e in arm.errors.values())}"),
@@ -169,8 +170,8 @@ def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, sear
         name="critics",
         title="Multi-critic and single critic",
         setup=_setup(study),
-        findings=(*caution(study.size), *findings(arms)),
-        tables=(results_table(arms), search),
+        findings=(*caution(study.size), *critics_findings(arms)),
+        tables=(critics_table(arms), search),
         pictures={
             "curves": Picture(
                 "Evaluations of the deterministic policy over control steps: mean and range over the seeds, half of the episodes with "
@@ -198,14 +199,14 @@ def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, sear
     )
 
 
-def findings(arms: Sequence[Arm]) -> list[str]:
+def critics_findings(arms: Sequence[Arm]) -> list[str]:
     """What the figures say about the claim that multi-critic learning needs no retuning when the horizon changes."""
     ours = {arm.horizon: arm for arm in arms if arm.method.name == "multi"}
     sentences = []
     for label in dict.fromkeys(arm.method.label for arm in arms if arm.method.name != "multi"):
         theirs = {arm.horizon: arm for arm in arms if arm.method.label == label}
-        error: dict[str, Comparison] = {_steps(h): compared(ours[h].final_means, theirs[h].final_means) for h in theirs}
-        speed: dict[str, Comparison] = {_steps(h): compared(ours[h].samples, theirs[h].samples) for h in theirs}
+        error: dict[str, Verdict] = {_steps(h): compared(ours[h].final_means, theirs[h].final_means) for h in theirs}
+        speed: dict[str, Verdict] = {_steps(h): compared(ours[h].samples, theirs[h].samples) for h in theirs}
         sentences += [
             f"Final error of multi-critic against {label}: {counted(error)}. This {judged(error)}.",
             f"Samples to {THRESHOLD} m of multi-critic against {label}: {counted(speed)}. This {judged(speed)}.",

@@ -18,7 +18,7 @@ from keystride.studies.runs import final_policy, study_library
 from keystride.task.config import TaskConfig
 from keystride.task.sampling import EpisodeSampler
 
-KINDS = {"dataset": 0.0, "random": 1.0}  # of keyframes, and the share of random ones that draws them
+RANDOM_SHARES = {"dataset": 0.0, "random": 1.0}  # of keyframes, and the share of random ones that draws them
 THRESHOLD = 0.3  # m, mean distance at keyframes
 FINAL = "final.json"  # in a run's folder
 
@@ -52,7 +52,7 @@ def read_run_curve(run: Path) -> Curve:
     columns = read_curve(run / "metrics.jsonl")["evaluation"]
 
     def mean(name: str) -> Floats:
-        kinds = [columns.get(f"{kind}/{name}", [None] * len(columns["steps"])) for kind in KINDS]
+        kinds = [columns.get(f"{kind}/{name}", [None] * len(columns["steps"])) for kind in RANDOM_SHARES]
         return np.array(kinds, dtype=np.float64).mean(axis=0)
 
     return Curve(
@@ -121,7 +121,7 @@ def _measured(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:
     """Every policy of a study meets the same episodes, drawn as in its training."""
     policy, sampler = final_policy(run), EpisodeSampler(GO2, study_library(), task)
     kinds = {}
-    for kind, random_share in KINDS.items():
+    for kind, random_share in RANDOM_SHARES.items():
         drawn = sampler.draw(np.random.default_rng([0, *kind.encode()]), episodes, random_share)
         rollout = run_episodes(policy, GO2, drawn.start, drawn.goals, inbetween=False)
         distance = rollout.errors[..., 0]
@@ -129,10 +129,10 @@ def _measured(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:
     return kinds
 
 
-Comparison = Literal["better", "worse", "undecided"]
+Verdict = Literal["better", "worse", "undecided"]
 
 
-def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Comparison:
+def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Verdict:
     """How figures of which less is better compare: better or worse only where every seed of two or more agrees.
 
     None stands for what was never reached.
@@ -145,14 +145,14 @@ def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Co
     return "worse" if min(mine) > max(other) else "undecided"
 
 
-def counted(comparisons: Mapping[str, Comparison]) -> str:
+def counted(comparisons: Mapping[str, Verdict]) -> str:
     """One sentence on where a claim holds."""
-    where = {how: [name for name, found in comparisons.items() if found == how] for how in get_args(Comparison)}
+    where = {how: [name for name, found in comparisons.items() if found == how] for how in get_args(Verdict)}
     phrases = {"better": "better with every seed", "worse": "worse with every seed", "undecided": "undecided"}
     return "; ".join(f"{phrases[how]} at {', '.join(names)}" for how, names in where.items() if names)
 
 
-def judged(comparisons: Mapping[str, Comparison]) -> str:
+def judged(comparisons: Mapping[str, Verdict]) -> str:
     """Whether a claim of "better" holds everywhere, nowhere or in part."""
     found = set(comparisons.values())
     if found == {"better"}:

@@ -1,4 +1,4 @@
-"""A study on paper: one HTML page, the same as JSON, its figures as pictures, and its tables on the terminal."""
+"""The report of a study: an HTML page, the same as JSON, and its figures as pictures."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,6 @@ from keystride.evaluation.rendering.plot_style import save_figure
 from keystride.evaluation.rendering.report import Picture, figure_html, html_page, table_html
 from keystride.evaluation.tables import Table
 from keystride.files import write_atomically
-
-WIDTH = 118  # of tables that go to a file or a pipe
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ class Report:
     data: Mapping[str, Any]
 
 
-def write_report(report: Report, out: Path) -> list[Path]:
+def write_study_report(report: Report, out: Path) -> list[Path]:
     """Write NAME.html, NAME.json and the figures, and return where they are."""
     page, data = out / f"{report.name}.html", out / f"{report.name}.json"
     write_atomically(page, study_page(report))
@@ -54,26 +52,6 @@ def study_page(report: Report) -> str:
         f"{_paragraphs(report.setup)}<h2>What was found</h2>{_paragraphs(report.findings)}{tables}"
         f"<h2>Figures</h2>{''.join(map(figure_html, report.pictures.values()))}",
     )
-
-
-def print_tables(tables: Sequence[Table], *, file: Any = None) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    console = Console(file=file)
-    if not console.is_terminal:
-        console.width = WIDTH
-    for table in tables:
-        drawn = RichTable(
-            box=box.SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left", title_style="bold"
-        )
-        for i, heading in enumerate(table.headings):
-            drawn.add_column(heading.replace(", ", "\n", 1), justify="left" if i == 0 else "right")
-        for line in table.lines:
-            drawn.add_row(*(Text("\n".join(filter(None, (cell.ours, cell.paper)))) for cell in line))
-        console.print(drawn)
 
 
 def _paragraphs(sentences: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
 from keystride.files import write_atomically
-from keystride.keyframes.document import MAX_BYTES
+from keystride.keyframes.document import MAX_SCRIPT_BYTES
 from keystride.keyframes.files import format_script, load_script, parse_script
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Script
@@ -96,7 +96,7 @@ class ScriptFolder:
 
     def _content(self, name: str) -> bytes:
         with self._path(name).open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+            return file.read(MAX_SCRIPT_BYTES + 1)
 
     def _path(self, name: str) -> Path:
         plain = Path(name).name == name == PureWindowsPath(name).name

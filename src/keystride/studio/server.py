@@ -10,7 +10,7 @@ from pathlib import Path
 
 import viser
 
-from keystride.keyframes.document import MAX_BYTES
+from keystride.keyframes.document import MAX_SCRIPT_BYTES
 from keystride.keyframes.files import load_script
 from keystride.keyframes.problems import ScriptError
 from keystride.robot.description import Robot
@@ -105,7 +105,7 @@ class Studio:
         self._server.scene.world_axes.visible = False
 
     def _on_connect(self, client: viser.ClientHandle) -> None:
-        cap_uploads(client, MAX_BYTES)
+        cap_uploads(client, MAX_SCRIPT_BYTES)
         start = self._opening
         try:
             document = start.read()

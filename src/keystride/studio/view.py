@@ -7,7 +7,7 @@ from typing import Any
 
 import viser
 
-from keystride.evaluation.episodes import NEVER
+from keystride.evaluation.episodes import NEVER_FELL
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Robot
 from keystride.studio.document import storage
@@ -130,7 +130,7 @@ def _now(editor: Editor) -> dict[str, Any]:
         "range": editor.range,
         "friction": round(player.friction, 3),
         "shoves": [round(step * CONTROL_DT, 2) for step in player.pushes],
-        "fell": None if player.fell == NEVER else round(player.fell * CONTROL_DT, 2),
+        "fell": None if player.fell == NEVER_FELL else round(player.fell * CONTROL_DT, 2),
     }
 
 

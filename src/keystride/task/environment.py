@@ -21,7 +21,7 @@ from keystride.keyframes.goals import (
 )
 from keystride.motion.library import Library
 from keystride.physics.sensors import NO_ERRORS, ROBOT_ERRORS, SensorErrors, Sensors
-from keystride.physics.simulator import ROBOT, Randomization, Simulator, State, state_rows
+from keystride.physics.simulator import ROBOT_RANDOMIZATION, Randomization, Simulator, State, state_rows
 from keystride.robot.description import Floats, Robot
 from keystride.task.config import TaskConfig
 from keystride.task.demonstrations import near_reference, replay_action, replayable_frames
@@ -40,7 +40,7 @@ STANDING_TALL = 0.36  # m: a robot that was higher when the last keyframe was du
 RANDOMIZATIONS: dict[str, tuple[Randomization | None, SensorErrors]] = {
     "nothing": (None, NO_ERRORS),
     "paper": (Randomization(), NO_ERRORS),
-    "robot": (ROBOT, ROBOT_ERRORS),
+    "robot": (ROBOT_RANDOMIZATION, ROBOT_ERRORS),
 }
 """How robots differ and how far off their sensors are, by the names that `TaskConfig.randomize` takes."""
 

@@ -14,7 +14,7 @@ from keystride.learner import parallel
 from keystride.learner.checkpoint import save_tree
 from keystride.learner.trainer import Trainer, latest
 from keystride.motion.library import Library
-from keystride.policy.bundle import METRICS, POLICY
+from keystride.policy.bundle import METRICS_FILE, POLICY_FILE
 from keystride.policy.loading import load_weights, policy_content
 from keystride.policy.provenance import read_settings, steps_of_checkpoint
 from keystride.reading import read_json
@@ -116,7 +116,7 @@ class RunFolder:
             save_tree({**self.trainer.averaged_state(), "settings": self.stage.settings}, part / "learner")
             (part / "figures.json").write_text(json.dumps(figures))
         if self.stage.config.evaluation.export:
-            write_atomically(self.folder / POLICY, policy_content(self.folder / "best", self.library.robot))
+            write_atomically(self.folder / POLICY_FILE, policy_content(self.folder / "best", self.library.robot))
 
     def _write(self, means: Results) -> None:
         if self.view is None:
@@ -126,7 +126,7 @@ class RunFolder:
         row = {"steps": self.trainer.steps, "seconds": round(elapsed, 2), "steps_per_second": round(rate), **means}
         if self.config.stages:
             row["stage"] = self.stage.number + 1
-        with (self.folder / METRICS).open("a") as file:
+        with (self.folder / METRICS_FILE).open("a") as file:
             file.write(json.dumps({name: round(value, 6) for name, value in row.items()}) + "\n")
         for logger in self.loggers:
             logger.log(means, self.trainer.steps)

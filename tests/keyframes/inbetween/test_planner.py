@@ -14,7 +14,7 @@ from keystride.keyframes.inbetween.legs import Pace
 from keystride.keyframes.inbetween.planner import WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, departures
 from keystride.keyframes.postures import POSTURES, stand
-from keystride.keyframes.resolve import place, script_goals
+from keystride.keyframes.resolve import place_goals, script_goals
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 
@@ -193,7 +193,7 @@ def test_a_shifted_and_turned_script_has_a_shifted_and_turned_plan(script, range
     here = plan(goals, at_start(), ranges, STANCE)
     origin, heading = np.array([[x, y]]), np.array([yaw])
     moved = replace(at_start(), position=origin, yaw=heading)
-    there = plan(place(goals, origin, heading), moved, ranges, STANCE)
+    there = plan(place_goals(goals, origin, heading), moved, ranges, STANCE)
     np.testing.assert_array_equal(here.goals.step, there.goals.step)
     np.testing.assert_array_equal(here.soft, there.soft)
     turned = geometry.rotate_yaw(np.full(here.path.shape[1], yaw), here.path[0, :, :2]) + origin

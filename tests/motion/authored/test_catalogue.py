@@ -9,7 +9,7 @@ from keystride.keyframes.files import load_script
 from keystride.keyframes.goals import Goals, goal_errors
 from keystride.keyframes.resolve import script_goals
 from keystride.motion.authored.catalogue import CATALOGUE, authored_clips
-from keystride.motion.clip import FPS, Clip, load_clip, save_clip
+from keystride.motion.clip import CLIP_FPS, Clip, load_clip, save_clip
 from keystride.motion.quality import Targets, clip_figures, library_figures
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
@@ -109,9 +109,9 @@ def test_physics_can_follow_a_jump_through_the_air(clips: dict[str, Clip], track
 def test_the_examples_are_frames_of_their_clips(clips: dict[str, Clip], name: str):
     goals, clip = script_goals(load_script(EXAMPLES / f"{name}.yaml")), clips[f"example_{name}"]
     for step, error in zip(goals.step[0], _errors_on_time(goals, clip), strict=True):
-        assert np.linalg.norm(error[:3]) < 0.012, f"position after {step / FPS} s"
-        assert np.abs(error[3:6]).max() < np.radians(0.5), f"angles after {step / FPS} s"
-        assert np.abs(error[6:]).max() < 0.12, f"posture after {step / FPS} s"
+        assert np.linalg.norm(error[:3]) < 0.012, f"position after {step / CLIP_FPS} s"
+        assert np.abs(error[3:6]).max() < np.radians(0.5), f"angles after {step / CLIP_FPS} s"
+        assert np.abs(error[6:]).max() < 0.12, f"posture after {step / CLIP_FPS} s"
 
 
 def _errors_on_time(goals: Goals, clip: Clip) -> list[np.ndarray]:

@@ -4,7 +4,7 @@ import pytest
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.motion.authored.curves import (
     GRAVITY,
-    HEIGHT,
+    MASS_HEIGHT,
     RETURN_RATE,
     bump,
     cubic,
@@ -72,7 +72,7 @@ def test_sway_obeys_the_pendulum_over_its_centre_of_pressure():
     pressure = np.stack([0.1 * np.sin(7 * T), 0.05 * np.cos(3 * T)], axis=-1)
     lean = sway(pressure, DT)
     fall = np.gradient(np.gradient(lean, DT, axis=0), DT, axis=0)
-    assert fall[MIDDLE] == pytest.approx((GRAVITY / HEIGHT * (lean - pressure))[MIDDLE], abs=0.02)
+    assert fall[MIDDLE] == pytest.approx((GRAVITY / MASS_HEIGHT * (lean - pressure))[MIDDLE], abs=0.02)
 
 
 def test_sway_stands_still_over_still_feet():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keystride.motion.clip import FPS
+from keystride.motion.clip import CLIP_FPS
 from keystride.motion.retargeting.planting import GRAVITY, PlantingSettings, detect_planted, flights, free_fall, plant
 
 SETTINGS = PlantingSettings()
@@ -59,7 +59,7 @@ def test_left_and_right_never_step_together():
 
 def leap(fall: float, frames: int = 25, around: int = 20):
     """Standing, a parabola of its own gravity, standing; heights of the base (T,) and of the soles (T, 4, 3)."""
-    time = np.arange(frames) / FPS
+    time = np.arange(frames) / CLIP_FPS
     rise = 0.5 * fall * time * (time[-1] - time)
     height = np.concatenate([np.full(around, 0.3), 0.3 + rise, np.full(around, 0.3)])
     soles = np.zeros((len(height), 4, 3))
@@ -78,7 +78,7 @@ def test_a_flight_is_where_no_sole_is_down():
 def test_corrected_flights_fall_with_gravity(fall: float):
     height, soles = leap(fall)
     corrected = height + free_fall(height, soles)
-    inside = np.diff(corrected[20:45], 2) * FPS**2
+    inside = np.diff(corrected[20:45], 2) * CLIP_FPS**2
     np.testing.assert_allclose(inside, -GRAVITY, rtol=1e-6)
     np.testing.assert_allclose(corrected[:20], height[:20])
 

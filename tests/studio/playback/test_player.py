@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keystride.evaluation.episodes import NEVER
+from keystride.evaluation.episodes import NEVER_FELL
 from keystride.evaluation.recording import play_script
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.postures import POSTURES
@@ -152,7 +152,7 @@ def test_a_fall_is_noticed_and_nothing_is_met_after_it():
     player.push(np.array([0.0, 6.0, 3.0]))
     player.seek(player.end)
     player.catch_up(60.0)
-    assert player.fell != NEVER
+    assert player.fell != NEVER_FELL
     assert player.verdicts() == [False]
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from keystride.motion.retargeting.retarget import Animal
     from keystride.robot.description import Robot
 
-BONE_COLOUR = (237, 158, 64)
 ANIMAL_ASIDE = np.array([0.0, 0.8, 0.0])  # m
 
 
@@ -59,8 +58,11 @@ class Playback:
         self.frame = (self.frame + 1) % len(self.clip)
 
     def _draw(self, animal: Animal) -> None:
+        from keystride.motion.picture import BONE_COLOUR
+
         nodes = animal.nodes[min(self.frame, len(animal.nodes) - 1)] - self.origin + ANIMAL_ASIDE
         bones = [(nodes[parent], nodes[node]) for node, parent in enumerate(animal.parents) if parent >= 0]
+        colour = tuple(int(255 * part) for part in BONE_COLOUR[:3])
         self.server.scene.add_line_segments(
-            f"{self.parent}/animal", points=np.array(bones, dtype=np.float32), colors=BONE_COLOUR, thickness=0.02
+            f"{self.parent}/animal", points=np.array(bones, dtype=np.float32), colors=colour, thickness=0.02
         )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keystride.motion.quality import Figures
 
 TABLE_WIDTH = 132  # characters: a narrower terminal wraps rather than losing figures
-FORMATS = ". ".join(f"{importer.name}: {importer.about}" for importer in IMPORTERS.values())
+FORMAT_HELP = ". ".join(f"{importer.name}: {importer.about}" for importer in IMPORTERS.values())
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class ImportMotion:
     """The library to write: a folder. A library that is there already is replaced, once the new one is whole."""
 
     source: Annotated[
-        str, tyro.conf.arg(name="from", metavar=f"{{{','.join(IMPORTERS)}}}", help=f"Format of the files. {FORMATS}.")
+        str,
+        tyro.conf.arg(name="from", metavar=f"{{{','.join(IMPORTERS)}}}", help=f"Format of the files. {FORMAT_HELP}."),
     ]
 
     robot: str = "go2"

@@ -8,11 +8,12 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from keystride.colours import BLUE, ORANGE, RED, SOFT
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand
 from keystride.deploy.sim.robot import PHYSICS_STEP, SimulatedGo2
 from keystride.deploy.states import DeployState
-from keystride.evaluation.rendering.plot_style import MISSED, OTHER, PATH, SOFT, save_figure, styled_figure
+from keystride.evaluation.rendering.plot_style import save_figure, styled_figure
 from keystride.robot.description import Floats, Robot
 
 STATE_ORDER = list(DeployState)
@@ -103,36 +104,36 @@ def flight_figure(flight: Flight, simulated: Simulated | None, robot: Robot) -> 
         axes = [figure.add_subplot(grid[0, 0])]
         axes += [figure.add_subplot(grid[row, 0], sharex=axes[0]) for row in range(1, 6)]
         late, height, speed, torque, ages, joint = axes
-        late.plot(t, 1000 * rows["late"], color=PATH, linewidth=0.8)
+        late.plot(t, 1000 * rows["late"], color=BLUE, linewidth=0.8)
         late.set(title="lateness of commands", ylabel="ms")
-        height.plot(t, rows["base_position"][:, 2], color=PATH)
+        height.plot(t, rows["base_position"][:, 2], color=BLUE)
         height.plot(t, rows["pose_position"][:, 2], color=SOFT, linewidth=0.6)
         height.set(title="base height, estimated and captured", ylabel="m")
-        speed.plot(t, (np.abs(rows["joint_velocities"]) / robot.speed_limit).max(axis=1), color=PATH, linewidth=0.8)
+        speed.plot(t, (np.abs(rows["joint_velocities"]) / robot.speed_limit).max(axis=1), color=BLUE, linewidth=0.8)
         speed.set(title="fastest joint", ylabel="share of rated speed")
-        torque.plot(t, (np.abs(rows["torques"]) / robot.torque_limit).max(axis=1), color=OTHER, linewidth=0.8)
+        torque.plot(t, (np.abs(rows["torques"]) / robot.torque_limit).max(axis=1), color=ORANGE, linewidth=0.8)
         torque.set(title="strongest motor", ylabel="share of peak torque")
-        ages.plot(t, 1000 * rows["state_age"], color=PATH, linewidth=0.8, label="low state")
-        ages.plot(t, np.minimum(1000 * rows["pose_age"], 400.0), color=OTHER, linewidth=0.8, label="accepted pose")
+        ages.plot(t, 1000 * rows["state_age"], color=BLUE, linewidth=0.8, label="low state")
+        ages.plot(t, np.minimum(1000 * rows["pose_age"], 400.0), color=ORANGE, linewidth=0.8, label="accepted pose")
         ages.legend(loc="upper right")
         ages.set(title="age of the newest low state and pose", ylabel="ms")
-        joint.plot(t, rows["joint_angles"][:, 1], color=PATH, linewidth=1.0, label="logged")
+        joint.plot(t, rows["joint_angles"][:, 1], color=BLUE, linewidth=1.0, label="logged")
         joint.plot(t, rows["target"][:, 1], color=SOFT, linewidth=0.6, label="target")
         if simulated is not None:
-            joint.plot(simulated.time, simulated.joint_angles[:, 1], color=OTHER, linewidth=0.8, label="simulated")
+            joint.plot(simulated.time, simulated.joint_angles[:, 1], color=ORANGE, linewidth=0.8, label="simulated")
         joint.legend(loc="upper right")
         joint.set(title=robot.joint_names[1], ylabel="rad", xlabel="s")
         for axis in axes:
             _mark(axis, flight)
         _draw_path(figure.add_subplot(grid[:3, 1]), flight, simulated)
         histogram = figure.add_subplot(grid[3:5, 1])
-        histogram.hist(1000 * rows["late"], bins=60, log=True, color=PATH)
+        histogram.hist(1000 * rows["late"], bins=60, log=True, color=BLUE)
         histogram.set(title="lateness of commands", xlabel="ms", ylabel="commands")
         legend = figure.add_subplot(grid[5, 1])
         legend.axis("off")
         for state, colour in zip(DeployState, STATE_COLOURS, strict=True):
             legend.fill_between([], [], color=colour, label=state.value)
-        legend.plot([], [], color=MISSED, label="stopped by a fault")
+        legend.plot([], [], color=RED, label="stopped by a fault")
         legend.legend(loc="center", ncols=2)
         return figure
 
@@ -145,14 +146,14 @@ def _mark(axes: Any, flight: Flight) -> None:
         axes.axvspan(t[begin], t[end - 1], color=STATE_COLOURS[states[begin]], alpha=0.6, linewidth=0)
     for at, text in flight.events:
         if " -> " in text and ": " in text:
-            axes.axvline(at - flight.rows["time"][0], color=MISSED, linewidth=1.0)
+            axes.axvline(at - flight.rows["time"][0], color=RED, linewidth=1.0)
 
 
 def _draw_path(axes: Any, flight: Flight, simulated: Simulated | None) -> None:
     place = flight.rows["base_position"]
-    axes.plot(place[:, 0], place[:, 1], color=PATH, label="estimated")
+    axes.plot(place[:, 0], place[:, 1], color=BLUE, label="estimated")
     if simulated is not None:
-        axes.plot(simulated.position[:, 0], simulated.position[:, 1], color=OTHER, label="simulated")
+        axes.plot(simulated.position[:, 0], simulated.position[:, 1], color=ORANGE, label="simulated")
     axes.set_aspect("equal", adjustable="datalim")
     axes.legend(loc="best")
     axes.set(title="path, top view", xlabel="x, m", ylabel="y, m")

@@ -17,7 +17,7 @@ from keystride import geometry
 from keystride.deploy.pose.source import Pose
 from keystride.robot.description import Floats
 
-GRAVITY_VECTOR = np.array([0.0, 0.0, -9.81])
+GRAVITY_VECTOR = np.array([0.0, 0.0, -geometry.GRAVITY])
 HISTORY = 100  # predictions kept, to compare a late pose with the time it was captured
 
 

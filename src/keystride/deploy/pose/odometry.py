@@ -15,9 +15,8 @@ import numpy as np
 
 from keystride.deploy.pose.source import Mounting, Poses
 from keystride.deploy.unitree.codec import LowReading
+from keystride.geometry import GRAVITY
 from keystride.robot.description import Floats, Robot
-
-GRAVITY = 9.81  # m/s2
 
 
 @dataclass(frozen=True)

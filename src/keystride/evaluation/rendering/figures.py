@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from keystride import geometry
+from keystride.colours import BLUE, INK, ORANGE, RED, SERIES, SOFT
 from keystride.evaluation.episodes import EpisodeRollout
 from keystride.evaluation.errors import METRICS, THRESHOLDS
-from keystride.evaluation.rendering.plot_style import INK, MISSED, OTHER, PATH, SERIES, SOFT, arrows, styled_figure
+from keystride.evaluation.rendering.plot_style import arrows, styled_figure
 from keystride.evaluation.results import Row
 from keystride.evaluation.suites import NEXT_ONLY
-from keystride.evaluation.tables import HEADINGS
+from keystride.evaluation.tables import METRIC_HEADINGS
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Floats
 
@@ -22,7 +23,7 @@ def trajectories(rollouts: Mapping[str, EpisodeRollout]) -> Any:
     """Draw the paths of the base from above, one panel per course, with its keyframes."""
     with styled_figure(11.0, 4.6) as figure:
         for axes, (name, rollout) in zip(figure.subplots(1, len(rollouts)), rollouts.items(), strict=True):
-            _paths(axes, rollout, PATH)
+            _paths(axes, rollout, BLUE)
             _spots(axes, rollout)
             _from_above(axes, name)
         return figure
@@ -59,7 +60,7 @@ def histograms(rollouts: Mapping[str, EpisodeRollout]) -> Any:
                 share = np.full(len(values), 100.0 / len(values))
                 axes.hist(values, edges, weights=share, histtype="step", linewidth=1.7, color=colour, label=name)
             axes.axvline(getattr(THRESHOLDS, METRICS[m]), color=SOFT, linestyle=":", linewidth=1.2)
-            axes.set(title=HEADINGS[METRICS[m]])
+            axes.set(title=METRIC_HEADINGS[METRICS[m]])
         panels[0].set_ylabel("% of keyframes (last bin: all beyond)")
         panels[0].legend(loc="upper right")
         return figure
@@ -71,7 +72,7 @@ def anticipation_figure(rollouts: Mapping[str, EpisodeRollout], scenario: str = 
     pair = {label: rollouts[name] for label, name in pair.items() if name in rollouts}
     with styled_figure(12.0, 4.4) as figure:
         *paths, angles = figure.subplots(1, len(pair) + 1)
-        for axes, colour, (label, rollout) in zip(paths, (PATH, OTHER), pair.items(), strict=False):
+        for axes, colour, (label, rollout) in zip(paths, (BLUE, ORANGE), pair.items(), strict=False):
             _paths(axes, rollout, colour)
             _lean(axes, rollout)
             _spots(axes, rollout)
@@ -86,9 +87,9 @@ def robustness_figure(rows: Sequence[Row]) -> Any:
     names = [row.scenario for row in chosen]
     with styled_figure(9.0, 3.2) as figure:
         error, falls = figure.subplots(1, 2, sharey=True)
-        error.barh(names, [row.mean for row in chosen], color=PATH, height=0.6)
+        error.barh(names, [row.mean for row in chosen], color=BLUE, height=0.6)
         error.set(title="distance at keyframes, m")
-        falls.barh(names, [100 * row.falls / row.episodes for row in chosen], color=MISSED, height=0.6)
+        falls.barh(names, [100 * row.falls / row.episodes for row in chosen], color=RED, height=0.6)
         falls.set(title="episodes with a fall, %")
         error.invert_yaxis()
         for axes in (error, falls):
@@ -157,9 +158,9 @@ def _spots(axes: Any, rollout: EpisodeRollout) -> None:
     used = rollout.goals.presence[0].any(axis=-1)
     x, y = rollout.goals.position[0, used, :2].T
     axes.plot(0, 0, "o", color=INK, markersize=5)
-    axes.plot(x, y, "o", color=MISSED, markersize=8, markerfacecolor="white", markeredgewidth=2, zorder=5)
+    axes.plot(x, y, "o", color=RED, markersize=8, markerfacecolor="white", markeredgewidth=2, zorder=5)
     for k, (x_k, y_k) in enumerate(zip(x, y, strict=True), start=1):
-        axes.annotate(str(k), (x_k, y_k), (7, 7), textcoords="offset points", color=MISSED, fontweight="bold")
+        axes.annotate(str(k), (x_k, y_k), (7, 7), textcoords="offset points", color=RED, fontweight="bold")
 
 
 def _lean(axes: Any, rollout: EpisodeRollout) -> None:
@@ -181,7 +182,7 @@ def _yaw_at_first(axes: Any, rollouts: Mapping[str, EpisodeRollout]) -> None:
         yaws, orientation="horizontal", widths=0.55, patch_artist=True, showfliers=False, medianprops={"color": INK}
     )
     for box, name in zip(boxes["boxes"], rollouts, strict=True):
-        box.set(facecolor=OTHER if name.endswith(NEXT_ONLY) else PATH, alpha=0.75, edgecolor="none")
+        box.set(facecolor=ORANGE if name.endswith(NEXT_ONLY) else BLUE, alpha=0.75, edgecolor="none")
     axes.set_yticklabels([name.replace(NEXT_ONLY, "\n(next goal only)") for name in rollouts])
     axes.invert_yaxis()
     axes.set(title="yaw at the first goal, degrees")

@@ -5,23 +5,15 @@ from typing import Any
 import numpy as np
 
 from keystride import geometry
+from keystride.colours import BLUE, GREEN, INK, ORANGE, RED, SOFT, outcome_colour
 from keystride.evaluation.recording import Recording
-from keystride.evaluation.rendering.plot_style import (
-    INK,
-    MISSED,
-    OTHER,
-    PATH,
-    SOFT,
-    arrows,
-    outcome_colour,
-    styled_figure,
-)
+from keystride.evaluation.rendering.plot_style import arrows, styled_figure
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import LEG_JOINTS, Floats
 
 LEG_TITLES = ("front left", "front right", "rear left", "rear right")
-JOINT_COLOURS = (PATH, OTHER, "#15935b")
-EVERY = 0.4  # s between heading arrows
+JOINT_COLOURS = (BLUE, ORANGE, GREEN)
+ARROW_PERIOD = 0.4  # s between heading arrows
 
 
 def draw_recording(recording: Recording) -> Any:
@@ -53,10 +45,10 @@ def _title(recording: Recording) -> str:
 def _path(axes: Any, recording: Recording) -> None:
     """From above, x to the right and y upwards."""
     x, y = recording.poses[:, 0], recording.poses[:, 1]
-    axes.plot(x, y, color=PATH, linewidth=2.2, zorder=2, label="base")
-    some = slice(0, None, round(EVERY / CONTROL_DT))
+    axes.plot(x, y, color=BLUE, linewidth=2.2, zorder=2, label="base")
+    some = slice(0, None, round(ARROW_PERIOD / CONTROL_DT))
     reach = max(np.ptp(x), np.ptp(y), 1.0)
-    arrows(axes, recording.poses[some], recording.angles[some, 2], 0.05 * reach, PATH, alpha=0.75)
+    arrows(axes, recording.poses[some], recording.angles[some, 2], 0.05 * reach, BLUE, alpha=0.75)
     axes.plot(x[0], y[0], "o", color=INK, markersize=6, zorder=4)
     for k in np.flatnonzero(recording.goals.presence[0, :, 0]):
         _mark(axes, recording, int(k), 0.07 * reach)
@@ -93,7 +85,7 @@ def there_yaw(recording: Recording, k: int) -> float:
 
 
 def _height(axes: Any, recording: Recording) -> None:
-    axes.plot(recording.times, recording.poses[:, 2], color=PATH, linewidth=1.6)
+    axes.plot(recording.times, recording.poses[:, 2], color=BLUE, linewidth=1.6)
     wanted = recording.goals.height[0]
     _targets(axes, recording, wanted, recording.goals.position[0, :, 2])
     axes.set_title("height of the base, m", pad=14)  # numbers of the keyframes stand in between
@@ -104,7 +96,7 @@ def _height(axes: Any, recording: Recording) -> None:
 
 def _yaw(axes: Any, recording: Recording) -> None:
     yaw = recording.angles[:, 2]
-    axes.plot(recording.times, np.degrees(yaw), color=PATH, linewidth=1.6)
+    axes.plot(recording.times, np.degrees(yaw), color=BLUE, linewidth=1.6)
     there = yaw[np.minimum(recording.steps, len(yaw) - 1)]
     wanted = there + geometry.wrap(recording.goals.angles[0, :, 2] - there)  # the turn nearest to the robot's
     _targets(axes, recording, recording.goals.presence[0, :, 3], np.degrees(wanted))
@@ -113,7 +105,7 @@ def _yaw(axes: Any, recording: Recording) -> None:
 
 
 def _tilt(axes: Any, recording: Recording) -> None:
-    for i, (name, colour) in enumerate((("roll", OTHER), ("pitch", PATH))):
+    for i, (name, colour) in enumerate((("roll", ORANGE), ("pitch", BLUE))):
         axes.plot(recording.times, np.degrees(recording.angles[:, i]), color=colour, linewidth=1.4, label=name)
         wanted = recording.goals.presence[0, :, 1 + i]
         _targets(axes, recording, wanted, np.degrees(recording.goals.angles[0, :, i]))
@@ -173,5 +165,5 @@ def _moments(axes: Any, recording: Recording, *, labels: bool = False) -> None:
                 color=outcome_colour(recording.met[k]),
             )
     if recording.fell_at is not None:
-        axes.axvspan(recording.fell_at, recording.times[-1], color=MISSED, alpha=0.08, zorder=0)
+        axes.axvspan(recording.fell_at, recording.times[-1], color=RED, alpha=0.08, zorder=0)
     axes.set_xlim(0, recording.times[-1])

@@ -1,4 +1,4 @@
-"""One look for all pictures: colours, fonts, and how a figure becomes a file or a part of a page."""
+"""One style for all figures: fonts, lines, and how a figure becomes a file or a part of a page."""
 
 import io
 from collections.abc import Iterator
@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from keystride.colours import FRAME, GRID, INK, SERIES, SOFT
 from keystride.files import open_atomically
 from keystride.robot.description import Floats
 
-INK, SOFT, GRID = "#1d2733", "#5b6876", "#e3e8ed"
-MET, MISSED, PATH, OTHER = "#15935b", "#d2453c", "#2563c9", "#e08b1b"
-SERIES = ("#2563c9", "#e08b1b", "#15935b", "#8b4fc6", "#d2453c", "#0b8a9e")
-
-STYLE = {
+MATPLOTLIB_STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.edgecolor": "#b9c2cc",
+    "axes.edgecolor": FRAME,
     "axes.labelcolor": SOFT,
     "axes.titlecolor": INK,
     "axes.spines.top": False,
@@ -45,7 +42,7 @@ def _styled() -> Iterator[None]:
     import matplotlib as mpl
     from cycler import cycler
 
-    style: Any = {**STYLE, "axes.prop_cycle": cycler(color=SERIES)}
+    style: Any = {**MATPLOTLIB_STYLE, "axes.prop_cycle": cycler(color=SERIES)}
     with mpl.rc_context(style):
         yield
 
@@ -78,10 +75,6 @@ def as_svg(figure: Any) -> str:
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
-
-
-def outcome_colour(met: bool) -> str:
-    return MET if met else MISSED
 
 
 def arrows(axes: Any, places: Floats, yaw: Floats, length: float, colour: str, **kwargs: Any) -> None:

@@ -17,8 +17,8 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.model import load_model
 from keystride.robot.picture import SEEN_GROUPS
 
-SCRIPTS = ("linear.js", "shapes.js", "shaders.js", "scene.js", "camera.js", "panel.js", "main.js")
-KINDS = {
+REPLAY_SCRIPTS = ("linear.js", "shapes.js", "shaders.js", "scene.js", "camera.js", "panel.js", "main.js")
+GEOM_KINDS = {
     mujoco.mjtGeom.mjGEOM_SPHERE: "sphere",
     mujoco.mjtGeom.mjGEOM_CAPSULE: "capsule",
     mujoco.mjtGeom.mjGEOM_ELLIPSOID: "ellipsoid",
@@ -34,7 +34,7 @@ def replay_page(recording: Recording) -> str:
         "title": escape(recording.title),
         "style": (folder / "style.css").read_text(encoding="utf-8"),
         "data": _json(replay_data(recording)),
-        "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS),
+        "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in REPLAY_SCRIPTS),
     }
     page = (folder / "page.html").read_text(encoding="utf-8")
     # In one pass: what was put in is never searched again, so a label may say [[script]].
@@ -105,7 +105,7 @@ def _shape(model: Any, geom: int, base: int) -> dict[str, Any]:
     colour = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
     return {
         "body": int(model.geom_bodyid[geom]) - base,
-        "kind": KINDS[mujoco.mjtGeom(int(model.geom_type[geom]))],
+        "kind": GEOM_KINDS[mujoco.mjtGeom(int(model.geom_type[geom]))],
         "size": _rounded(model.geom_size[geom]),
         "position": _rounded(model.geom_pos[geom]),
         "rotation": _rounded(model.geom_quat[geom]),

@@ -11,7 +11,7 @@ from keystride.evaluation.rendering.plot_style import as_svg
 from keystride.evaluation.suites import SuiteOutcome
 from keystride.evaluation.tables import Table, TableCell, suite_table
 
-NOTES = {
+SUITE_NOTES = {
     "matching": "Full poses: position, roll, pitch, yaw and posture, from a stance with small random differences.",
     "generalization": "Up to five keyframes an episode, drawn as in training. Dotted lines: what counts as met.",
     "anticipation": "Position goals 1 s and 0.5 s (slow: 1 s) apart. Boxes hold the middle half of the episodes.",
@@ -23,7 +23,7 @@ NOTES = {
     "robustness": "The same episodes, half with dataset and half with random keyframes; pushes come every 1 to 2 s.",
 }
 
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def html_page(title: str, body: str) -> str:
     style = (files("keystride.evaluation.rendering") / "report.css").read_text(encoding="utf-8")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
         f"<h1>{escape(title)}</h1>{body}</body></html>"
     )
@@ -70,7 +70,7 @@ def html_page(title: str, body: str) -> str:
 def _section(suite: str, outcome: SuiteOutcome) -> str:
     table = suite_table(suite, outcome.rows)
     pictures = "".join(figure_html(picture) for picture in _pictures(suite, outcome))
-    return f"<h2>{escape(table.title)}</h2><p>{escape(NOTES[suite])}</p>{table_html(table)}{pictures}"
+    return f"<h2>{escape(table.title)}</h2><p>{escape(SUITE_NOTES[suite])}</p>{table_html(table)}{pictures}"
 
 
 def _pictures(suite: str, outcome: SuiteOutcome) -> list[Picture]:

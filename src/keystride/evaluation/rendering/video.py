@@ -16,9 +16,9 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.model import load_model, load_spec
 from keystride.robot.picture import SEEN_GROUPS, look
 
-FPS = 25  # every second control step
+VIDEO_FPS = 25  # every second control step
 GLIDE = 0.25  # s, time constant of the camera that follows
-FORMATS: dict[str, dict[str, Any]] = {  # by the file's ending
+VIDEO_FORMATS: dict[str, dict[str, Any]] = {  # by the file's ending
     ".mp4": {"codec": "libx264", "quality": 7, "macro_block_size": 2},
     ".gif": {  # for pages that show no films: half the frames, half the size, its own palette
         "codec": "gif",
@@ -33,7 +33,7 @@ FORMATS: dict[str, dict[str, Any]] = {  # by the file's ending
 }
 GEOMS = 20_000  # a robot is some hundred, and every keyframe is one
 MET_COLOUR, MISSED_COLOUR = (0.10, 0.66, 0.40), (0.86, 0.25, 0.21)
-FAINT, BRIGHT = 0.06, 0.2  # opacity of each part long before a keyframe's time and at it; parts overlap
+FAINT_OPACITY, BRIGHT_OPACITY = 0.06, 0.2  # opacity of each part long before a keyframe's time and at it; parts overlap
 NEAR = 0.4  # s
 AHEAD, LINGER = 2, 0.3  # keyframes to come that are shown, and seconds for which a past one is
 SMALL = 0.047  # m: shapes that fit into a ball of this radius are left out, but for the feet
@@ -47,7 +47,7 @@ def write_video(recording: Recording, path: Path, size: tuple[int, int] = (800, 
     first = next(frames)  # before the file is opened: without graphics none is left behind
     kind = path.suffix.lower()
     with part_file(path) as part:
-        writer = imageio_ffmpeg.write_frames(str(part), size, fps=FPS, **FORMATS[kind])
+        writer = imageio_ffmpeg.write_frames(str(part), size, fps=VIDEO_FPS, **VIDEO_FORMATS[kind])
         writer.send(None)
         writer.send(first.tobytes())
         for frame in frames:
@@ -60,7 +60,7 @@ def draw_frames(recording: Recording, size: tuple[int, int]) -> Iterator[NDArray
     width, height = size
     model = _model(recording, size)
     data, ghosts, camera = mujoco.MjData(model), Ghosts(recording), _camera(recording)
-    every = round(1 / (FPS * CONTROL_DT))
+    every = round(1 / (VIDEO_FPS * CONTROL_DT))
     with _renderer(model, width, height) as renderer:
         for step in range(0, len(recording.poses), every):
             data.qpos[:] = recording.poses[step]
@@ -128,7 +128,9 @@ def shown(wait: Floats) -> list[int]:
 
 
 def opacity(wait: float) -> float:
-    return (FAINT if wait >= 0 else 0.0) + (BRIGHT - FAINT) * float(np.exp(-((wait / NEAR) ** 2)))
+    return (FAINT_OPACITY if wait >= 0 else 0.0) + (BRIGHT_OPACITY - FAINT_OPACITY) * float(
+        np.exp(-((wait / NEAR) ** 2))
+    )
 
 
 def _plain_model(robot: Robot) -> Any:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from keystride.keyframes.goals import CONTROL_DT, NEVER, Goals, used
-from keystride.keyframes.inbetween.legs import PACE, Pace
+from keystride.keyframes.goals import CONTROL_DT, NEVER_DUE, Goals, used
+from keystride.keyframes.inbetween.legs import DEFAULT_PACE, Pace
 from keystride.keyframes.inbetween.ranges import Mask
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
@@ -60,7 +60,7 @@ def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> 
     environments = len(present.step)
     coming = used(goals) & (goals.step > present.step[:, None])  # (E, K)
     most = max(int(coming.sum(axis=1).max(initial=0)), 1)  # one at least, so that there is a leg
-    order = np.argsort(np.where(coming, goals.step, NEVER), axis=1, kind="stable")[:, :most]
+    order = np.argsort(np.where(coming, goals.step, NEVER_DUE), axis=1, kind="stable")[:, :most]
     here = np.arange(environments)[:, None]
     there = coming[here, order]
     step = np.concatenate([present.step[:, None], np.where(there, goals.step[here, order], 0)], axis=1)
@@ -129,7 +129,7 @@ def _shapes(
     here = np.arange(len(rows))[:, None]
     before = used(goals)[here, rows[:, :1]] & (goals.step[here, rows[:, :1]] <= present.step[:, None])
     shape, stands, asked = shape_of(goals, rows, np.concatenate([before, there], axis=1), stance)
-    moved = np.linalg.norm(np.diff(position, axis=1), axis=-1) > PACE.still
+    moved = np.linalg.norm(np.diff(position, axis=1), axis=-1) > DEFAULT_PACE.still
     changes = asked | np.pad(moved | ~np.isnan(yaw[:, 1:]), ((0, 0), (1, 0)), constant_values=True)
     source = np.maximum.accumulate(np.where(changes, np.arange(rows.shape[1]), 0), axis=1)
     return shape[here, source], stands[here, source]

@@ -34,7 +34,7 @@ class Pace:
     """m: two keyframes closer than this are the same place."""
 
 
-PACE = Pace()
+DEFAULT_PACE = Pace()
 
 
 @dataclass(frozen=True)

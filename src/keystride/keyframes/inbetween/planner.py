@@ -21,13 +21,13 @@ from keystride.keyframes.goals import (
     with_components,
 )
 from keystride.keyframes.inbetween.events import Events, Present, StepArray, find_events, latest_row, shape_of
-from keystride.keyframes.inbetween.legs import PACE, Legs, Pace, sample
+from keystride.keyframes.inbetween.legs import DEFAULT_PACE, Legs, Pace, sample
 from keystride.keyframes.inbetween.ranges import Mask, TrainedRanges
 from keystride.keyframes.inbetween.routing import plan_legs
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 
-SPACING = 0.75  # of the longest trained gap: the edge of what was trained is met less well
+WAYPOINT_SPACING = 0.75  # of the longest trained gap: the edge of what was trained is met less well
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ class WaypointPlan:
     soft: Mask  # (E, N + W) waypoints, which nobody asked for
 
 
-def plan(goals: Goals, present: Present, ranges: TrainedRanges, stance: Posture, pace: Pace = PACE) -> WaypointPlan:
+def plan(
+    goals: Goals, present: Present, ranges: TrainedRanges, stance: Posture, pace: Pace = DEFAULT_PACE
+) -> WaypointPlan:
     """Keyframes that are still to come, with waypoints in the gaps that are longer than in training.
 
     stance is how the robot stands.
@@ -57,7 +59,7 @@ def hold(
     ranges: TrainedRanges,
     stance: Posture,
     *,
-    pace: Pace = PACE,
+    pace: Pace = DEFAULT_PACE,
     seconds: float = 10.0,
 ) -> WaypointPlan:
     """After the last keyframe: the way to a pose (E, 3) x, y, yaw at leisure, and that pose kept for some seconds.
@@ -98,7 +100,7 @@ def _pieces(step: StepArray, legs: Legs, ranges: TrainedRanges) -> StepArray:
     seconds = gap * CONTROL_DT
     wanted = np.max(
         [
-            np.ceil(gap / (SPACING * longest)),
+            np.ceil(gap / (WAYPOINT_SPACING * longest)),
             np.ceil(legs.top_speed * seconds / ranges.distance_m[1] - 1e-6),
             np.ceil(legs.top_turn_rate * seconds / ranges.turn_rad[1] - 1e-6) * ranges.knows("yaw"),
         ],

@@ -12,7 +12,7 @@ from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals, used
 from keystride.robot.description import Floats
 
 SHORTEST_MOVE = 0.25  # m: below, the direction to the next keyframe means little
-TOLERANCE = 0.05  # share of a limit by which it may be exceeded: scripts are written in round figures
+RANGE_TOLERANCE = 0.05  # share of a limit by which it may be exceeded: scripts are written in round figures
 Mask = NDArray[np.bool_]
 
 
@@ -80,7 +80,7 @@ class Departure:
 
 def exceeds(values: Floats, limits: tuple[float, float]) -> Mask:
     """Whether values lie outside limits by more than the tolerance."""
-    slack = TOLERANCE * max(abs(limits[0]), abs(limits[1])) + 1e-9
+    slack = RANGE_TOLERANCE * max(abs(limits[0]), abs(limits[1])) + 1e-9
     return (values < limits[0] - slack) | (values > limits[1] + slack)
 
 

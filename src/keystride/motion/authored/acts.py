@@ -9,7 +9,7 @@ from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.keyframes.postures import Footing, Posture, posture
 from keystride.motion.authored.curves import bump
 from keystride.motion.authored.performance import Performance, standing_feet
-from keystride.motion.clip import FPS
+from keystride.motion.clip import CLIP_FPS
 from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
@@ -70,13 +70,13 @@ def place_key(robot: Robot, key: Key, feet_now: Floats) -> Placed:
 
 
 def _rest(pose: Placed, seconds: float) -> tuple[Floats, Floats]:
-    frames = round(seconds * FPS)
+    frames = round(seconds * CLIP_FPS)
     return np.tile(pose.base, (frames, 1)), np.tile(pose.feet, (frames, 1, 1))
 
 
 def _move(before: Placed, after: Placed, seconds: float) -> tuple[Floats, Floats]:
     """Feet that change their foothold step one after the other; a foot is only in the air while the others carry it."""
-    frames = round(seconds * FPS)
+    frames = round(seconds * CLIP_FPS)
     u = np.arange(1, frames + 1) / frames
     trunk, paws = _turns(u, float((after.feet - before.feet)[:, 2].sum()))
     base = before.base + np.multiply.outer(minimum_jerk(trunk), after.base - before.base)
@@ -117,6 +117,6 @@ def _segments(score: list[Key]) -> tuple[Segment, ...]:
     for key in score:
         end = time + key.seconds + key.hold
         tag = key.tag or segments[-1][2]
-        segments.append((round(time * FPS), round(end * FPS), tag))
+        segments.append((round(time * CLIP_FPS), round(end * CLIP_FPS), tag))
         time = end
     return tuple(segments)

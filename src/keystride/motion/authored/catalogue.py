@@ -9,7 +9,7 @@ from keystride.motion.authored.acts import Key, perform_act
 from keystride.motion.authored.jumps import Jump, perform_jump
 from keystride.motion.authored.locomotion import Passage, perform
 from keystride.motion.authored.performance import Performance, as_clip, join_performances, stand_still
-from keystride.motion.authored.steps import CANTER, PACE, TROT, WALK, Gait
+from keystride.motion.authored.steps import CANTER_GAIT, PACE_GAIT, TROT_GAIT, WALK_GAIT, Gait
 from keystride.motion.clip import Clip
 from keystride.robot.description import Robot
 
@@ -54,55 +54,64 @@ def _wandering(gait: Gait, seed: int, passages: int, most: float) -> Director:
 
 
 GAITS: dict[str, Director] = {
-    "walk_slow": _going(Passage(WALK, 7.0, 0.25)),
-    "walk": _going(Passage(WALK, 8.0, 0.5)),
-    "walk_fast": _going(Passage(WALK, 7.0, 0.8)),
+    "walk_slow": _going(Passage(WALK_GAIT, 7.0, 0.25)),
+    "walk": _going(Passage(WALK_GAIT, 8.0, 0.5)),
+    "walk_fast": _going(Passage(WALK_GAIT, 7.0, 0.8)),
     "walk_ramp": _going(
-        Passage(WALK, 3.0, 0.25), Passage(WALK, 3.0, 0.5), Passage(WALK, 4.0, 0.8), Passage(WALK, 3.0, 0.3)
+        Passage(WALK_GAIT, 3.0, 0.25),
+        Passage(WALK_GAIT, 3.0, 0.5),
+        Passage(WALK_GAIT, 4.0, 0.8),
+        Passage(WALK_GAIT, 3.0, 0.3),
     ),
-    "walk_back": _going(Passage(WALK, 6.0, -0.35)),
-    "walk_sideways": _going(Passage(WALK, 5.0, 0.0, 0.2), Passage(WALK, 4.0, 0.0, -0.25, ramp=1.2)),
-    "walk_diagonal": _going(Passage(WALK, 5.0, 0.4, 0.15), Passage(WALK, 4.0, 0.4, -0.15)),
-    "walk_turn": _going(Passage(WALK, 6.0, turn=0.7)),
-    "walk_arc": _going(Passage(WALK, 6.0, 0.5, turn=0.5), Passage(WALK, 6.0, 0.5, turn=-0.6)),
-    "trot_slow": _going(Passage(TROT, 6.0, 0.5)),
-    "trot": _going(Passage(TROT, 8.0, 0.9)),
-    "trot_fast": _going(Passage(TROT, 7.0, 1.4, ramp=1.4)),
+    "walk_back": _going(Passage(WALK_GAIT, 6.0, -0.35)),
+    "walk_sideways": _going(Passage(WALK_GAIT, 5.0, 0.0, 0.2), Passage(WALK_GAIT, 4.0, 0.0, -0.25, ramp=1.2)),
+    "walk_diagonal": _going(Passage(WALK_GAIT, 5.0, 0.4, 0.15), Passage(WALK_GAIT, 4.0, 0.4, -0.15)),
+    "walk_turn": _going(Passage(WALK_GAIT, 6.0, turn=0.7)),
+    "walk_arc": _going(Passage(WALK_GAIT, 6.0, 0.5, turn=0.5), Passage(WALK_GAIT, 6.0, 0.5, turn=-0.6)),
+    "trot_slow": _going(Passage(TROT_GAIT, 6.0, 0.5)),
+    "trot": _going(Passage(TROT_GAIT, 8.0, 0.9)),
+    "trot_fast": _going(Passage(TROT_GAIT, 7.0, 1.4, ramp=1.4)),
     "trot_ramp": _going(
-        Passage(TROT, 3.0, 0.5), Passage(TROT, 4.0, 1.0), Passage(TROT, 4.0, 1.5), Passage(TROT, 3.0, 0.8)
+        Passage(TROT_GAIT, 3.0, 0.5),
+        Passage(TROT_GAIT, 4.0, 1.0),
+        Passage(TROT_GAIT, 4.0, 1.5),
+        Passage(TROT_GAIT, 3.0, 0.8),
     ),
-    "trot_back": _going(Passage(TROT, 5.0, -0.6)),
-    "trot_sideways": _going(Passage(TROT, 4.0, 0.0, 0.4), Passage(TROT, 4.0, 0.0, -0.4, ramp=1.2)),
-    "trot_diagonal": _going(Passage(TROT, 4.0, 0.7, 0.3), Passage(TROT, 4.0, 0.7, -0.3)),
-    "trot_turn": _going(Passage(TROT, 5.0, turn=1.4)),
-    "trot_arc": _going(Passage(TROT, 5.0, 0.9, turn=0.8), Passage(TROT, 5.0, 1.0, turn=-0.8)),
-    "trot_arc_tight": _going(Passage(TROT, 6.0, 0.6, turn=1.3)),
-    "trot_dash": _after(*[_going(Passage(TROT, 1.2, speed, turn=turn, ramp=0.8)) for speed, turn in DASHES]),
-    "trot_short": _after(*[_going(Passage(TROT, 1.4, speed, ramp=0.7)) for speed in (0.5, 0.8, 1.1)]),
-    "pace": _going(Passage(PACE, 6.0, 0.7)),
-    "pace_fast": _going(Passage(PACE, 5.0, 1.1, ramp=1.2)),
-    "canter": _going(Passage(TROT, 1.5, 0.9), Passage(CANTER, 7.0, 1.4)),
+    "trot_back": _going(Passage(TROT_GAIT, 5.0, -0.6)),
+    "trot_sideways": _going(Passage(TROT_GAIT, 4.0, 0.0, 0.4), Passage(TROT_GAIT, 4.0, 0.0, -0.4, ramp=1.2)),
+    "trot_diagonal": _going(Passage(TROT_GAIT, 4.0, 0.7, 0.3), Passage(TROT_GAIT, 4.0, 0.7, -0.3)),
+    "trot_turn": _going(Passage(TROT_GAIT, 5.0, turn=1.4)),
+    "trot_arc": _going(Passage(TROT_GAIT, 5.0, 0.9, turn=0.8), Passage(TROT_GAIT, 5.0, 1.0, turn=-0.8)),
+    "trot_arc_tight": _going(Passage(TROT_GAIT, 6.0, 0.6, turn=1.3)),
+    "trot_dash": _after(*[_going(Passage(TROT_GAIT, 1.2, speed, turn=turn, ramp=0.8)) for speed, turn in DASHES]),
+    "trot_short": _after(*[_going(Passage(TROT_GAIT, 1.4, speed, ramp=0.7)) for speed in (0.5, 0.8, 1.1)]),
+    "pace": _going(Passage(PACE_GAIT, 6.0, 0.7)),
+    "pace_fast": _going(Passage(PACE_GAIT, 5.0, 1.1, ramp=1.2)),
+    "canter": _going(Passage(TROT_GAIT, 1.5, 0.9), Passage(CANTER_GAIT, 7.0, 1.4)),
     "canter_fast": _going(
-        Passage(TROT, 2.0, 1.0), Passage(CANTER, 7.0, 1.9, ramp=1.2), Passage(TROT, 1.5, 0.9, ramp=1.2)
+        Passage(TROT_GAIT, 2.0, 1.0), Passage(CANTER_GAIT, 7.0, 1.9, ramp=1.2), Passage(TROT_GAIT, 1.5, 0.9, ramp=1.2)
     ),
     "canter_ramp": _going(
-        Passage(TROT, 1.2, 0.9), Passage(CANTER, 3.0, 1.3), Passage(CANTER, 4.0, 2.0), Passage(CANTER, 3.0, 1.6)
+        Passage(TROT_GAIT, 1.2, 0.9),
+        Passage(CANTER_GAIT, 3.0, 1.3),
+        Passage(CANTER_GAIT, 4.0, 2.0),
+        Passage(CANTER_GAIT, 3.0, 1.6),
     ),
-    "canter_arc": _going(Passage(TROT, 1.5, 0.9), Passage(CANTER, 6.0, 1.4, turn=0.5)),
+    "canter_arc": _going(Passage(TROT_GAIT, 1.5, 0.9), Passage(CANTER_GAIT, 6.0, 1.4, turn=0.5)),
     "gaits_up_and_down": _going(
-        Passage(WALK, 3.0, 0.5),
-        Passage(TROT, 4.0, 1.1, ramp=1.0),
-        Passage(CANTER, 4.0, 1.7, ramp=1.0),
-        Passage(TROT, 3.0, 1.0, ramp=1.2),
-        Passage(WALK, 3.0, 0.5, ramp=1.0),
+        Passage(WALK_GAIT, 3.0, 0.5),
+        Passage(TROT_GAIT, 4.0, 1.1, ramp=1.0),
+        Passage(CANTER_GAIT, 4.0, 1.7, ramp=1.0),
+        Passage(TROT_GAIT, 3.0, 1.0, ramp=1.2),
+        Passage(WALK_GAIT, 3.0, 0.5, ramp=1.0),
     ),
-    "slalom": _going(*(Passage(TROT, 2.2, 0.9, turn=side * 1.0) for side in (1, -1, 1, -1, 1))),
-    "walk_wander": _wandering(WALK, seed=1, passages=14, most=0.8),
-    "trot_wander": _wandering(TROT, seed=2, passages=20, most=1.2),
-    "trot_wander_fast": _wandering(TROT, seed=3, passages=20, most=1.6),
-    "trot_turn_fast": _going(Passage(TROT, 4.0, turn=1.7)),
-    "spin": _going(Passage(WALK, 3.5, turn=2.2)),
-    "spin_fast": _going(Passage(WALK, 4.0, turn=3.0)),
+    "slalom": _going(*(Passage(TROT_GAIT, 2.2, 0.9, turn=side * 1.0) for side in (1, -1, 1, -1, 1))),
+    "walk_wander": _wandering(WALK_GAIT, seed=1, passages=14, most=0.8),
+    "trot_wander": _wandering(TROT_GAIT, seed=2, passages=20, most=1.2),
+    "trot_wander_fast": _wandering(TROT_GAIT, seed=3, passages=20, most=1.6),
+    "trot_turn_fast": _going(Passage(TROT_GAIT, 4.0, turn=1.7)),
+    "spin": _going(Passage(WALK_GAIT, 3.5, turn=2.2)),
+    "spin_fast": _going(Passage(WALK_GAIT, 4.0, turn=3.0)),
 }
 
 
@@ -112,9 +121,9 @@ def _leaning(forward: float) -> Footing:
     return Footing(0.3, 0.0, 80.0 * forward, spot, spot, spot, spot)
 
 
-LOW = Footing(height=0.22)
+CROUCHED = Footing(height=0.22)
 
-ACTS: dict[str, Director] = {
+DIRECTED_CLIPS: dict[str, Director] = {
     "stand": lambda robot: stand_still(robot, 4.0),
     "sit": _acting(Key("sit", 1.2, 2.0, "sit"), back=1.2),
     "sit_quick": _acting(Key("sit", 0.8, 1.2, "sit"), back=0.9),
@@ -142,12 +151,12 @@ ACTS: dict[str, Director] = {
         back=1.2,
     ),
     "crouch": _acting(Key("crouch", 0.9, 1.0, "crouch")),
-    "squats": _acting(*(Key(pose, 0.7, 0.2, "crouch") for pose in (LOW, "tall", LOW, "tall"))),
+    "squats": _acting(*(Key(pose, 0.7, 0.2, "crouch") for pose in (CROUCHED, "tall", CROUCHED, "tall"))),
     "look_around": _acting(
         Key("look_up", 0.8, 0.8, "look"),
         Key("look_down", 1.0, 0.8, "look"),
-        Key(LOW, 0.8, 0.5, "look", yaw=0.3),
-        Key(LOW, 1.0, 0.5, "look", yaw=-0.3),
+        Key(CROUCHED, 0.8, 0.5, "look", yaw=0.3),
+        Key(CROUCHED, 1.0, 0.5, "look", yaw=-0.3),
     ),
     "sway": _acting(
         Key("lean_left", 0.8, 0.3, "sway"),
@@ -188,11 +197,15 @@ EXAMPLES: dict[str, Director] = {
 
 STORIES: dict[str, Director] = {
     "walk_sit_walk": _after(
-        _going(Passage(WALK, 3.0, 0.6)), ACTS["sit_quick"], _going(Passage(WALK, 4.0, 0.5, turn=0.4))
+        _going(Passage(WALK_GAIT, 3.0, 0.6)),
+        DIRECTED_CLIPS["sit_quick"],
+        _going(Passage(WALK_GAIT, 4.0, 0.5, turn=0.4)),
     ),
     "trot_jump_trot": _after(
-        _going(Passage(TROT, 2.5, 0.7)), _jumping(Jump(forward=0.9)), _going(Passage(TROT, 3.0, 1.1, turn=-0.5))
+        _going(Passage(TROT_GAIT, 2.5, 0.7)),
+        _jumping(Jump(forward=0.9)),
+        _going(Passage(TROT_GAIT, 3.0, 1.1, turn=-0.5)),
     ),
 }
 
-CATALOGUE: dict[str, Director] = {**GAITS, **ACTS, **JUMPS, **EXAMPLES, **STORIES}
+CATALOGUE: dict[str, Director] = {**GAITS, **DIRECTED_CLIPS, **JUMPS, **EXAMPLES, **STORIES}

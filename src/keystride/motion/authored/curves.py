@@ -7,12 +7,12 @@ pressure, has exactly one solution that stays bounded, the convolution of p with
 
 import numpy as np
 
+from keystride.geometry import GRAVITY
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.motion.signals import smoothstep
 from keystride.robot.description import Floats
 
-GRAVITY = 9.81  # m/s^2
-HEIGHT = 0.3  # m, of the centre of mass
+MASS_HEIGHT = 0.3  # m, of the centre of mass
 RETURN_RATE = 5.0  # 1/s: how firmly height, roll and pitch return to rest; well below every stride's frequency
 
 
@@ -67,7 +67,7 @@ def stance_load(u: Floats) -> Floats:
 
 def sway(pressure: Floats, dt: float) -> Floats:
     """Where a pendulum of the trunk's height stays balanced over a moving centre of pressure; (T, D) m."""
-    rate = np.sqrt(GRAVITY / HEIGHT)
+    rate = np.sqrt(GRAVITY / MASS_HEIGHT)
     return rate * rate * _exponential(pressure, rate, dt)
 
 

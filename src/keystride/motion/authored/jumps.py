@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from keystride import geometry
+from keystride.geometry import GRAVITY
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.keyframes.postures import Posture, posture
-from keystride.motion.authored.curves import GRAVITY, cubic, quintic
+from keystride.motion.authored.curves import cubic, quintic
 from keystride.motion.authored.performance import HORIZONTAL, Performance, standing_feet
-from keystride.motion.clip import FPS
+from keystride.motion.clip import CLIP_FPS
 from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, standing_height
@@ -55,8 +56,8 @@ class Jump:
 
 
 def perform_jump(robot: Robot, jump: Jump) -> Performance:
-    frames = int(np.ceil((jump.times[-1] + jump.lead) * FPS))
-    t = np.arange(frames) / FPS
+    frames = int(np.ceil((jump.times[-1] + jump.lead) * CLIP_FPS))
+    t = np.arange(frames) / CLIP_FPS
     base = _base(robot, jump, t)
     return Performance(base[:, :3], base[:, 3:], _feet(robot, jump, t), _segments(jump, frames))
 
@@ -170,5 +171,5 @@ def _hanging(robot: Robot, pose: Posture) -> Floats:
 
 
 def _segments(jump: Jump, frames: int) -> tuple[Segment, ...]:
-    first, last = round(jump.times[0] * FPS), round(jump.times[-1] * FPS)
+    first, last = round(jump.times[0] * CLIP_FPS), round(jump.times[-1] * CLIP_FPS)
     return (0, first, "stand"), (first, last, "jump"), (last, frames, "stand")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from keystride import geometry
+from keystride.geometry import GRAVITY
 from keystride.keyframes.inbetween.legs import minimum_jerk
-from keystride.motion.authored.curves import GRAVITY, HEIGHT, local_mean, ramps, rebound, soft_limit, sway
+from keystride.motion.authored.curves import MASS_HEIGHT, local_mean, ramps, rebound, soft_limit, sway
 from keystride.motion.authored.performance import Performance, standing_feet
 from keystride.motion.authored.steps import (
     Gait,
@@ -22,14 +23,14 @@ from keystride.motion.authored.steps import (
     swings_of,
     walked_path,
 )
-from keystride.motion.clip import FPS
+from keystride.motion.clip import CLIP_FPS
 from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
 
 FINE = 4  # ticks of the fine clock a frame
-DT = 1.0 / (FPS * FINE)  # s
-EASE = 0.6  # s from the standing height to the gait's
+DT = 1.0 / (CLIP_FPS * FINE)  # s
+EASE_SECONDS = 0.6  # s from the standing height to the gait's
 TURNING = 0.3  # rad/s: from here on a passage is also tagged as a turn
 SPINNING = 2.0  # rad/s
 PITCH_SHARE = 0.3  # of the fore-aft moment of the loads turns the trunk; the rest shifts it
@@ -85,7 +86,7 @@ def _schedule(robot: Robot, score: tuple[Passage, ...], lead: float, stop: float
     starts, still = _starts(score, lead)
     last = score[-1].gait
     stepping_ends = still + stop + 1.0 / last.frequency[0]
-    t = np.arange(0.0, stepping_ends + EASE + 0.3, DT)
+    t = np.arange(0.0, stepping_ends + EASE_SECONDS + 0.3, DT)
     velocity = _velocity(score, starts, still, stop, t)
     weight = ramps(starts, np.eye(len(score)), np.array([p.ramp for p in score]), t)  # (N, P)
     frequency, duty, lift, height = _figures(score, weight, stepping_speed(velocity))
@@ -93,7 +94,7 @@ def _schedule(robot: Robot, score: tuple[Passage, ...], lead: float, stop: float
     phase = np.cumsum(np.where(active, frequency, 1e-9)) * DT  # the tiny rate keeps it invertible
     phase = phase[:, None] - weight @ _touchdowns(score)  # (N, 4)
     phase += _first_lift(phase[0] - duty[0])
-    going = minimum_jerk((t - lead) / EASE) - minimum_jerk((t - stepping_ends + 0.2) / EASE)
+    going = minimum_jerk((t - lead) / EASE_SECONDS) - minimum_jerk((t - stepping_ends + 0.2) / EASE_SECONDS)
     stand = float(standing_height(robot, robot.stance))
     return Schedule(t, velocity, phase, duty, lift, stand + going * (height - stand))
 
@@ -150,7 +151,7 @@ def _segments(score: tuple[Passage, ...], lead: float, stop: float, seconds: flo
         segments.append((start, end, passage.gait.name))
         if abs(passage.turn) >= TURNING:
             segments.append((start, end, "turn" if abs(passage.turn) < SPINNING else "spin"))
-    return tuple((round(start * FPS), round(end * FPS), tag) for start, end, tag in sorted(segments))
+    return tuple((round(start * CLIP_FPS), round(end * CLIP_FPS), tag) for start, end, tag in sorted(segments))
 
 
 def trunk_over(path: Path, feet: Floats, load: Floats, spots: Floats, height: Floats) -> tuple[Floats, Floats]:
@@ -161,7 +162,7 @@ def trunk_over(path: Path, feet: Floats, load: Floats, spots: Floats, height: Fl
     acceleration = np.gradient(np.gradient(path.place, dt, axis=0), dt, axis=0)  # (N, 2) world
     moment = geometry.rotate_yaw(-path.heading, pressure)  # (N, 2) forward, left
     kept = geometry.rotate_yaw(path.heading, moment * (1.0 - np.array([PITCH_SHARE, ROLL_SHARE])))
-    lean = sway(kept + HEIGHT / GRAVITY * acceleration, dt)
+    lean = sway(kept + MASS_HEIGHT / GRAVITY * acceleration, dt)
     bob = soft_limit(rebound(GRAVITY * (load.mean(axis=-1, keepdims=True) - 1.0), dt), MOST_BOB)
     tilt = _tilt(moment, geometry.rotate_yaw(-path.heading, acceleration)[:, 1], dt)
     fade = _fade(path.t)[:, None]

@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.clip import FPS, Clip, make_clip
+from keystride.motion.clip import CLIP_FPS, Clip, make_clip
 from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet, standing_height
@@ -35,7 +35,7 @@ def standing_feet(robot: Robot) -> Floats:
 
 
 def stand_still(robot: Robot, seconds: float) -> Performance:
-    frames = round(seconds * FPS)
+    frames = round(seconds * CLIP_FPS)
     position = np.tile([0.0, 0.0, float(standing_height(robot, robot.stance))], (frames, 1))
     feet = np.tile(standing_feet(robot), (frames, 1, 1))
     return Performance(position, np.zeros((frames, 3)), feet, ((0, frames, "stand"),))
@@ -89,4 +89,4 @@ def _require_reach(robot: Robot, name: str, miss: Floats) -> None:
         return
     frame, leg = np.unravel_index(np.argmax(miss), miss.shape)
     what = f"the {robot.leg_names[leg]} foot is {1000 * miss[frame, leg]:.1f} mm out of reach"
-    raise ValueError(f"{name}: at {frame / FPS:.2f} s {what}")
+    raise ValueError(f"{name}: at {frame / CLIP_FPS:.2f} s {what}")

@@ -14,7 +14,7 @@ from keystride.motion.authored.curves import bump, stance_load
 from keystride.motion.signals import smoothstep
 from keystride.robot.description import Floats
 
-WORTH_A_STEP = 0.0005  # m: a foot that would land nearer than this to where it stands stays there
+SHORTEST_STEP = 0.0005  # m: a foot that would land nearer than this to where it stands stays there
 FULL_STEP = 0.04  # m: shorter steps are lower, too
 TURN_RADIUS = 0.4  # m: what turning on the spot adds to the speed of stepping; beyond the feet, for quick short steps
 
@@ -64,7 +64,7 @@ def swings_of(path: Path, phase: Floats, duty: Floats, height: Floats, spot: Flo
     for lift, touch, leave in zip(lifts, touches, leaves, strict=True):
         target = path.under(spot, min((touch + leave) / 2, path.t[-1]))
         length = float(np.hypot(*(target - foothold)))
-        if length > WORTH_A_STEP:
+        if length > SHORTEST_STEP:
             rise = float(np.interp(lift, path.t, height)) * (0.3 + 0.7 * min(length / FULL_STEP, 1.0))
             swings.append(Swing(lift, touch, foothold, target, rise))
             foothold = target
@@ -114,11 +114,11 @@ class Gait:
     height: tuple[float, float]  # m, of the base
 
 
-WALK = Gait("walk", (0.25, 0.75, 0.0, 0.5), (0.2, 0.8), (1.1, 1.7), (0.72, 0.62), (0.045, 0.06), (0.315, 0.31))
-TROT = Gait("trot", (0.0, 0.5, 0.5, 0.0), (0.4, 1.6), (1.8, 2.7), (0.6, 0.48), (0.05, 0.07), (0.31, 0.305))
-PACE = Gait("pace", (0.0, 0.5, 0.0, 0.5), (0.4, 1.2), (1.9, 2.5), (0.6, 0.52), (0.045, 0.06), (0.31, 0.305))
+WALK_GAIT = Gait("walk", (0.25, 0.75, 0.0, 0.5), (0.2, 0.8), (1.1, 1.7), (0.72, 0.62), (0.045, 0.06), (0.315, 0.31))
+TROT_GAIT = Gait("trot", (0.0, 0.5, 0.5, 0.0), (0.4, 1.6), (1.8, 2.7), (0.6, 0.48), (0.05, 0.07), (0.31, 0.305))
+PACE_GAIT = Gait("pace", (0.0, 0.5, 0.0, 0.5), (0.4, 1.2), (1.9, 2.5), (0.6, 0.52), (0.045, 0.06), (0.31, 0.305))
 # Right hind, the diagonal pair, left front, then the flight: a canter on the left lead.
-CANTER = Gait("canter", (0.54, 0.27, 0.27, 0.0), (1.0, 2.0), (2.0, 2.4), (0.44, 0.36), (0.06, 0.08), (0.305, 0.3))
+CANTER_GAIT = Gait("canter", (0.54, 0.27, 0.27, 0.0), (1.0, 2.0), (2.0, 2.4), (0.44, 0.36), (0.06, 0.08), (0.305, 0.3))
 
 
 def stepping_speed(velocity: Floats) -> Floats:

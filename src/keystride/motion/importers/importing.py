@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from keystride.errors import FileError
-from keystride.motion.clip import ARRAYS, Clip, mirror_clip
+from keystride.motion.clip import CLIP_ARRAYS, Clip, mirror_clip
 from keystride.motion.importers.catalogue import IMPORTERS, ImportOptions
 from keystride.motion.importers.poses import require_finite
 from keystride.motion.quality import Figures, FrameMeasures, figures, measure_clip
@@ -63,7 +63,7 @@ def clip_name(path: Path) -> str:
 
 
 def _finished(take: FittedClip, path: Path, kind: str, robot: Robot, options: ImportOptions) -> list[Imported]:
-    for what in ARRAYS:
+    for what in CLIP_ARRAYS:
         require_finite(getattr(take.clip, what), what)
     clip = replace(take.clip, metadata=_metadata(take.clip, path, kind, robot, options))
     clips = [clip, mirror_clip(clip, robot)] if options.mirrored else [clip]

@@ -6,7 +6,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.errors import FileError
-from keystride.motion.clip import FPS, continuous, make_clip
+from keystride.motion.clip import CLIP_FPS, continuous, make_clip
 from keystride.motion.retargeting.fitting import FittedClip
 from keystride.motion.signals import resample
 from keystride.reading import one_line
@@ -87,13 +87,13 @@ def checked(poses: PoseTable) -> PoseTable:
 
 def at_clip_rate(poses: PoseTable) -> PoseTable:
     """The same motion at 50 frames/s."""
-    if abs(poses.fps - FPS) < 1e-6:
+    if abs(poses.fps - CLIP_FPS) < 1e-6:
         return poses
     times = np.arange(len(poses)) / poses.fps
-    at = np.arange(int(np.floor(times[-1] * FPS + 1e-6)) + 1) / FPS
+    at = np.arange(int(np.floor(times[-1] * CLIP_FPS + 1e-6)) + 1) / CLIP_FPS
     orientation = resample(continuous(geometry.normalize(poses.orientation)), times, at)
     position, joints = resample(poses.position, times, at), resample(poses.joints, times, at)
-    return PoseTable(poses.name, FPS, position, geometry.normalize(orientation), joints)
+    return PoseTable(poses.name, CLIP_FPS, position, geometry.normalize(orientation), joints)
 
 
 def take_as_is(poses: PoseTable, robot: Robot) -> FittedClip:

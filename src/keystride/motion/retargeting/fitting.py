@@ -16,8 +16,8 @@ from keystride.motion.signals import Flags, gaussian_smooth, soft_min
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 
-EASE = 4  # frames over which a correction of the trunk comes and goes
-ROUNDS = 4  # of corrections; each leaves a small part of what it found
+EASE_FRAMES = 4  # frames over which a correction of the trunk comes and goes
+CORRECTION_ROUNDS = 4  # of corrections; each leaves a small part of what it found
 KNEELING_HIP = 0.22  # m: an animal that rears with its hips below sits up on its haunches, and the robot on its knees
 CLAMPED = 0.01  # m: a frame counts as clamped from this correction on
 SMOOTHING_ROUNDS = 12
@@ -112,23 +112,23 @@ def _fit_trunk(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings
     """Lower an end whose planted feet are out of reach, then raise an end whose knees or belly are in the ground."""
     trunk = _within_reach(trunk, feet, stands, robot, settings)
     upright = gaussian_smooth(
-        rearing(feet, robot).astype(np.float64), 2.0 * EASE
+        rearing(feet, robot).astype(np.float64), 2.0 * EASE_FRAMES
     )  # (T,) then the front rises with the rear
     kneels = upright * np.clip((KNEELING_HIP - trunk.rear) / 0.05, 0.0, 1.0)  # (T,)
-    for _ in range(ROUNDS):
+    for _ in range(CORRECTION_ROUNDS):
         front, rear = _ground_deficit(trunk, feet, robot)
         lift = _eased(rear)
         trunk = trunk.lifted(np.maximum(_eased(front), lift * upright), lift)
-    for _ in range(ROUNDS):
+    for _ in range(CORRECTION_ROUNDS):
         position, orientation = base_pose(trunk, robot)
         clearance = knee_clearance(robot, position, orientation, _solve(trunk, feet, robot))[:, 2:].min(axis=1)
-        drop = gaussian_smooth(kneels * clearance, EASE)
+        drop = gaussian_smooth(kneels * clearance, EASE_FRAMES)
         trunk = trunk.lifted(-drop, -drop)
     return trunk
 
 
 def _within_reach(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings: FitSettings) -> Trunk:
-    for _ in range(ROUNDS):
+    for _ in range(CORRECTION_ROUNDS):
         excess = _reach_excess(trunk, feet, stands, robot, settings)  # (T, 4)
         trunk = trunk.lifted(-_eased(excess[:, :2].max(axis=1)), -_eased(excess[:, 2:].max(axis=1)))
     return trunk
@@ -136,9 +136,9 @@ def _within_reach(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, setti
 
 def _eased(need: Floats) -> Floats:
     """At least what is needed at every frame, coming and going smoothly."""
-    padded = np.pad(need, EASE, mode="edge")
-    widest = np.lib.stride_tricks.sliding_window_view(padded, 2 * EASE + 1).max(axis=-1)
-    return gaussian_smooth(widest, EASE / 3)
+    padded = np.pad(need, EASE_FRAMES, mode="edge")
+    widest = np.lib.stride_tricks.sliding_window_view(padded, 2 * EASE_FRAMES + 1).max(axis=-1)
+    return gaussian_smooth(widest, EASE_FRAMES / 3)
 
 
 def _reach_excess(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings: FitSettings) -> Floats:

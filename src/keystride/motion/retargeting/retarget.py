@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from keystride import geometry
-from keystride.motion.clip import FPS
+from keystride.motion.clip import CLIP_FPS
 from keystride.motion.retargeting.fitting import FitSettings, FittedClip, fit
 from keystride.motion.retargeting.planting import detect_planted, free_fall
 from keystride.motion.retargeting.trunk import Trunk, half_length, heading_of, pitch_of, roll_of, trunk_length
@@ -63,10 +63,10 @@ class RetargetSettings:
     fit: FitSettings = field(default_factory=FitSettings)
 
 
-DEFAULTS = RetargetSettings()
+RETARGET_DEFAULTS = RetargetSettings()
 
 
-def retarget(capture: Capture, robot: Robot, settings: RetargetSettings = DEFAULTS) -> FittedClip:
+def retarget(capture: Capture, robot: Robot, settings: RetargetSettings = RETARGET_DEFAULTS) -> FittedClip:
     hips, toes = scaled_keypoints(capture, settings)  # (T, 4, 3) m at 50 frames/s, the size of the robot
     trunk = _trunk(hips, capture, robot, settings)
     standing = np.array(capture.proportions.toes) * length_scale(capture, settings)  # (4, 3)
@@ -78,17 +78,17 @@ def retarget(capture: Capture, robot: Robot, settings: RetargetSettings = DEFAUL
     return fit(trunk, wanted, planted, name=capture.name, robot=robot, settings=settings.fit)
 
 
-def length_scale(capture: Capture, settings: RetargetSettings = DEFAULTS) -> float:
+def length_scale(capture: Capture, settings: RetargetSettings = RETARGET_DEFAULTS) -> float:
     """Metres of the robot's for one of the animal's; seconds go by its square root."""
     return settings.body_height / capture.proportions.height
 
 
-def frame_rate(capture: Capture, settings: RetargetSettings = DEFAULTS) -> float:
+def frame_rate(capture: Capture, settings: RetargetSettings = RETARGET_DEFAULTS) -> float:
     """Frames of the clip for one frame of the capture."""
-    return FPS / capture.fps * float(np.sqrt(length_scale(capture, settings)))
+    return CLIP_FPS / capture.fps * float(np.sqrt(length_scale(capture, settings)))
 
 
-def scaled_points(points: Floats, capture: Capture, settings: RetargetSettings = DEFAULTS) -> Floats:
+def scaled_points(points: Floats, capture: Capture, settings: RetargetSettings = RETARGET_DEFAULTS) -> Floats:
     """Any keypoints (T, N, 3) of the capture at the clip's frames and size."""
     times = np.arange(len(points), dtype=np.float64) * frame_rate(capture, settings)
     at = np.arange(int(np.floor(times[-1] + 1e-9)) + 1, dtype=np.float64)
@@ -96,7 +96,7 @@ def scaled_points(points: Floats, capture: Capture, settings: RetargetSettings =
 
 
 def scaled_keypoints(capture: Capture, settings: RetargetSettings) -> tuple[Floats, Floats]:
-    sigma = settings.smoothing * FPS / frame_rate(capture, settings)  # frames of the capture
+    sigma = settings.smoothing * CLIP_FPS / frame_rate(capture, settings)  # frames of the capture
     hips, toes = (
         scaled_points(gaussian_smooth(points, sigma), capture, settings) for points in (capture.hips, capture.toes)
     )
