@@ -11,7 +11,7 @@ import numpy as np
 from seeds import script, swaying, tiny_trainer
 
 from keystride.deploy.log.flight import read_log
-from keystride.deploy.log.replay import STATE_COLOURS, simulate, flight_summary
+from keystride.deploy.log.replay import STATE_COLOURS, flight_summary, simulate
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.errors import FileError, UserError
 from keystride.keyframes.feasibility import warnings

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keystride.geometry import GRAVITY
 from keystride.motion.clip import mirror_clip
 from keystride.motion.importers.catalogue import ImportOptions
 from keystride.motion.importers.importing import Imported, find_files, import_files, median_residual
 from keystride.motion.importers.poses import LEGS
 from keystride.motion.importers.relatives import A1, AMP_COLUMNS, frame_table, read_amp, read_motion, toe_error
 from keystride.motion.quality import Targets, figures, pool
-from keystride.motion.retargeting.planting import GRAVITY
 from keystride.motion.signals import clip_feet
 from keystride.robot.go2 import GO2
 

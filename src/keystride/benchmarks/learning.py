@@ -74,7 +74,6 @@ class BenchmarkLearning:
         return replace(self.settings, name=f"seed{seed}", runs=self.settings.folder, learner=learner)
 
     def _write(self, curves: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-        from keystride.colours import 
         from keystride.evaluation.rendering.plot_style import save_figure
 
         folder = self.settings.folder
@@ -98,7 +97,8 @@ def first_at_or_below(values: Sequence[float | None], places: Sequence[float], t
 
 def distance_figure(curves: Mapping[str, Any]) -> Any:
     """Return a figure of the distances at keyframes over control steps and over minutes."""
-    from keystride.evaluation.rendering.plot_style import SOFT, styled_figure
+    from keystride.colours import SOFT
+    from keystride.evaluation.rendering.plot_style import styled_figure
 
     with styled_figure(10.0, 6.0) as figure:
         panels = figure.subplots(2, 2, sharey="col")

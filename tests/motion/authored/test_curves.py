@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from keystride.geometry import GRAVITY
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.motion.authored.curves import (
-    GRAVITY,
     MASS_HEIGHT,
     RETURN_RATE,
     bump,

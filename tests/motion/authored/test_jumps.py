@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from keystride import geometry
+from keystride.geometry import GRAVITY
 from keystride.keyframes.postures import posture
-from keystride.motion.authored.curves import GRAVITY
 from keystride.motion.authored.jumps import Jump, perform_jump
 from keystride.motion.authored.performance import as_clip
 from keystride.motion.clip import CLIP_FPS
