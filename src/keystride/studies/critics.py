@@ -8,7 +8,7 @@ from typing import Any
 from keystride.colours import SERIES, SOFT
 from keystride.evaluation.rendering.plot_style import styled_figure
 from keystride.evaluation.rendering.report import Picture
-from keystride.evaluation.tables import Table, TableCell
+from keystride.evaluation.tables import Table, TableCell, print_tables
 from keystride.learner.config import MULTI_CRITIC, RewardGroup
 from keystride.studies.measures import (
     RANDOM_SHARES,
@@ -24,7 +24,7 @@ from keystride.studies.measures import (
     pooled,
     read_run_curve,
 )
-from keystride.studies.page import Report, print_tables
+from keystride.studies.page import Report
 from keystride.studies.runs import Size, caution, finish_runs, paper_task, recipe, single_critic
 from keystride.training.config import TrainingConfig
 

@@ -62,7 +62,7 @@ class Playback:
 
         nodes = animal.nodes[min(self.frame, len(animal.nodes) - 1)] - self.origin + ANIMAL_ASIDE
         bones = [(nodes[parent], nodes[node]) for node, parent in enumerate(animal.parents) if parent >= 0]
-        colour = tuple(int(255 * part) for part in BONE_COLOUR[:3])
+        red, green, blue = (int(255 * part) for part in BONE_COLOUR[:3])
         self.server.scene.add_line_segments(
-            f"{self.parent}/animal", points=np.array(bones, dtype=np.float32), colors=colour, thickness=0.02
+            f"{self.parent}/animal", points=np.array(bones, dtype=np.float32), colors=(red, green, blue), thickness=0.02
         )
