@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from keystride.robot.description import Robot
     from keystride.studio.editor import Editor
     from keystride.studio.server import Studio
-    from keystride.studio.session import Session
+    from keystride.studio.session import StudioSession
 
-WARM_UP = 5.0  # s of play before pace, memory and CPU are first read
+WARM_UP_SECONDS = 5.0  # s of play before pace, memory and CPU are first read
 KEY_PRESSES = 40
-PAGE = {"width": 900, "height": 600}
+PAGE_SIZE = {"width": 900, "height": 600}
 COARSE = 0.12  # pixels per pixel of the layout: the scene is drawn in software, which is not what is measured
-PATIENCE = 600.0  # s
-SPACING = 1.0  # s between the keyframes of the scripts that are measured
+START_TIMEOUT = 600.0  # s
+KEYFRAME_SPACING = 1.0  # s between the keyframes of the scripts that are measured
 
 # Before the page's own listener, which lets nobody else see the keys that it takes.
 NOTE_KEYS = "window.addEventListener('keydown', (event) => { window.keystrideKey = event.timeStamp; }, true);"
@@ -172,7 +172,7 @@ def walk(keyframes: int) -> Script:
         angle = turn * number
         place = (round(radius * sin(angle), 3), round(radius * (1 - cos(angle)), 3))
         yaw = (degrees(angle) + 180.0) % 360.0 - 180.0
-        found.append(Keyframe(time=SPACING * number, position=place, yaw=round(yaw, 1)))
+        found.append(Keyframe(time=KEYFRAME_SPACING * number, position=place, yaw=round(yaw, 1)))
     return Script(keyframes=tuple(found))
 
 
@@ -187,24 +187,24 @@ def time_forecasts(robot: Robot, policy: str, script: Script) -> ForecastTimes:
     """In the forecast's own process, which has loaded the policy already."""
     import queue
 
-    from keystride.studio.editor import FRICTION
-    from keystride.studio.playback.forecast import ROUND, ROUNDS, Chances, Question
+    from keystride.studio.editor import DEFAULT_FRICTION
+    from keystride.studio.playback.forecast import BATCHES, ROUND, Chances, Question
     from keystride.studio.playback.forecast_process import Forecaster
 
     answers: queue.Queue[tuple[Question, Chances]] = queue.Queue()
     forecaster = Forecaster(lambda question, chances: answers.put((question, chances)))
 
     def ask(asked: Script) -> tuple[float, float]:
-        question, began, first = Question(robot, asked, policy, FRICTION), time.perf_counter(), 0.0
+        question, began, first = Question(robot, asked, policy, DEFAULT_FRICTION), time.perf_counter(), 0.0
         forecaster.ask(question)
         while True:
             try:
-                answered, chances = answers.get(timeout=PATIENCE)
+                answered, chances = answers.get(timeout=START_TIMEOUT)
             except queue.Empty:
-                raise RuntimeError(f"the forecast did not answer within {PATIENCE:.0f} s") from None
+                raise RuntimeError(f"the forecast did not answer within {START_TIMEOUT:.0f} s") from None
             if answered is question:
                 first = first or time.perf_counter() - began
-                if chances.rollouts == ROUND * ROUNDS:
+                if chances.rollouts == ROUND * BATCHES:
                     return round(first, 3), round(time.perf_counter() - began, 3)
 
     try:
@@ -221,7 +221,7 @@ def time_simulation(robot: Robot, policy: str, script: Script) -> SimulationTime
     from keystride.studio.playback import controllers
 
     editor = Editor(Document(from_script(script, robot)))
-    editor.set_controller(controllers.load(policy, robot), policy)
+    editor.set_controller(controllers.load_controller(policy, robot), policy)
 
     def catch_up() -> tuple[float, float]:
         began, cpu = time.perf_counter(), time.process_time()
@@ -251,8 +251,8 @@ def studio_page(browser: str, robot: Robot, policy: str, script: Script) -> Iter
         studio = Studio(Opening(UNTITLED, Path(folder), robot, policy, document=document), "127.0.0.1", 0)
         try:
             with launched(browser) as driver:
-                page = driver.new_page(viewport=PAGE, device_scale_factor=COARSE)
-                page.set_default_timeout(1000 * PATIENCE)
+                page = driver.new_page(viewport=PAGE_SIZE, device_scale_factor=COARSE)
+                page.set_default_timeout(1000 * START_TIMEOUT)
                 page.add_init_script(NOTE_KEYS)
                 page.goto(studio.url)
                 page.wait_for_function("document.querySelectorAll('.ks-mark').length > 0")
@@ -283,10 +283,10 @@ def key_to_picture(page: Any, key: str) -> float:
     return float(page.evaluate("window.keystrideMs"))
 
 
-def long_play(session: Session, seconds: float, wait: Callable[[float], None]) -> LongPlay:
+def long_play(session: StudioSession, seconds: float, wait: Callable[[float], None]) -> LongPlay:
     editor = session.editor
     session.post(lambda: _start(editor))
-    wait(1000 * WARM_UP)
+    wait(1000 * WARM_UP_SECONDS)
     began, steps, due, cpu = time.perf_counter(), editor.clock.given, editor.clock.asked, time.process_time()
     memory, edits = resident_megabytes(), 0
     while time.perf_counter() - began < seconds:

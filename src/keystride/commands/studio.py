@@ -63,7 +63,7 @@ class OpenStudio:
 
         robot, policy = load_robot(self.robot), self.policy or controllers.first_choice()
         try:
-            controllers.load(policy, robot)
+            controllers.load_controller(policy, robot)
             target = Target(self.interface, self.pose, self.domain)
             start = replace(opening(self.script, robot, policy, inbetween=self.inbetween), target=target)
         except (ScriptError, PolicyError, BadName) as error:

@@ -43,7 +43,7 @@ class DraftsFolder:
         if not TAB.fullmatch(tab):
             return None
         try:
-            return storage.load(self._path(tab).read_text(encoding="utf-8"), self._robot)[0]
+            return storage.load_document(self._path(tab).read_text(encoding="utf-8"), self._robot)[0]
         except (OSError, UnicodeError, storage.StorageError):
             return None
 

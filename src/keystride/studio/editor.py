@@ -27,15 +27,15 @@ from keystride.studio.document.posing import new_keyframe
 from keystride.studio.page.timeline_data import keyframe_states
 from keystride.studio.playback.coaching import Tip
 from keystride.studio.playback.controllers import STAND_STILL, Controller, StandStill
-from keystride.studio.playback.forecast import ROUND, ROUNDS, Chances, Question
+from keystride.studio.playback.forecast import BATCHES, ROUND, Chances, Question
 from keystride.studio.playback.playback_clock import PlaybackClock
 from keystride.studio.playback.player import Player
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 BUDGET = 0.012  # s of simulation between two frames
-SETTLE = 0.15  # s after an edit until the past is simulated again
+RESIMULATE_DELAY = 0.15  # s after an edit until the past is simulated again
 COPY_DELAY = 0.5  # s from a keyframe to its duplicate
-FRICTION = 0.8  # the model's own
+DEFAULT_FRICTION = 0.8  # the model's own
 NOWHERE = np.zeros((0, 2))
 
 
@@ -64,7 +64,7 @@ class Editor:
     def __init__(self, document: Document, *, inbetween: bool = True) -> None:
         self.document, self.robot = document, document.draft.robot
         self.policy = STAND_STILL
-        self.player = Player(self.robot, StandStill(self.robot), FRICTION, inbetween=inbetween)
+        self.player = Player(self.robot, StandStill(self.robot), DEFAULT_FRICTION, inbetween=inbetween)
         self.clock = PlaybackClock()
         self.playing = self.loop = False
         self.range: tuple[float, float] | None = None  # s; loops stay inside
@@ -72,7 +72,7 @@ class Editor:
         self.recording: Recording | None = None
         self._clipboard: tuple[Keyframe, ...] = ()
         self._states: dict[int, str] = {}
-        self._edited = -SETTLE
+        self._edited = -RESIMULATE_DELAY
         self._applied: Draft | None = None  # the draft that the player's goals were made from
         self._question: Question | None = None
 
@@ -251,7 +251,7 @@ class Editor:
 
     def tick(self, now: float) -> bool:
         """Do what is due at this time, in seconds; return whether a pass came to its end."""
-        if not self.playing and self._applied is not self.draft and now - self._edited >= SETTLE:
+        if not self.playing and self._applied is not self.draft and now - self._edited >= RESIMULATE_DELAY:
             self._apply(live=False)
         ended = self._play(self.clock.due(now)) if self.playing else False
         if not self.playing:
@@ -287,7 +287,7 @@ class Editor:
     def question(self, now: float) -> Question | None:
         """What a forecast is wanted of, if it was not asked before and edits have settled."""
         script = self.draft.script()
-        if self._question is not None or script is None or now - self._edited < SETTLE:
+        if self._question is not None or script is None or now - self._edited < RESIMULATE_DELAY:
             return None
         player = self.player
         self._question = Question(self.robot, script, self.policy, player.friction, inbetween=player.inbetween)
@@ -302,7 +302,7 @@ class Editor:
                 path=chances.path,
                 errors={} if chances.errors is None else dict(zip(keys, chances.errors, strict=True)),
                 tips={keys[chances.tips[0].row]: chances.tips} if chances.tips else {},
-                progress=chances.rollouts / (ROUND * ROUNDS),
+                progress=chances.rollouts / (ROUND * BATCHES),
                 stale=False,
             )
 
@@ -318,7 +318,7 @@ class Editor:
             self.edit(lambda draft: drafts.set_times(draft, times), now)
         elif tip.position is not None:
             place = np.array(tip.position)
-            self.edit(lambda draft: posing.place(draft, key, place), now)
+            self.edit(lambda draft: posing.place_keyframe(draft, key, place), now)
         elif tip.component is not None:
             component = tip.component
             self.edit(lambda draft: posing.set_component(draft, key, component, False), now)

@@ -9,10 +9,10 @@ from keystride.deploy.preflight import CHECKLIST
 from keystride.robot.catalogue import load_robot
 from keystride.studio.editor import Editor
 from keystride.studio.file_commands import Ask, Choice
-from keystride.studio.live.live_run import ROBOT, STEPS, LiveRun, Show
+from keystride.studio.live.live_run import LADDER, REAL_ROBOT, LiveRun, Show
 from keystride.studio.page.live_ghost import LiveGhost
 from keystride.studio.page.page_channel import PageChannel
-from keystride.studio.panels.live import Comparison, LivePanel, live_news
+from keystride.studio.panels.live import ErrorComparison, LivePanel, live_news
 from keystride.studio.playback.controllers import STAND_STILL
 
 DEPLOYED = "go2"  # the robot of `keystride deploy go2`
@@ -27,7 +27,7 @@ class LiveCommands:
         self._news: dict[str, Any] = {}
         self._pose: Any = None
         self._show: tuple[Any, Show | None] = (None, None)
-        self._comparison: Comparison | None = None
+        self._comparison: ErrorComparison | None = None
 
     def events(self) -> dict[str, Callable[[Any], None]]:
         return {
@@ -41,9 +41,9 @@ class LiveCommands:
         show = self._current()
         if self._editor.robot != load_robot(DEPLOYED):
             raise ValueError("only a Go2 can be driven from here; this studio was started for another robot")
-        if step not in STEPS or show is None:
+        if step not in LADDER or show is None:
             raise ValueError("there is nothing to play yet: add a keyframe and choose a policy on the Stage tab")
-        if step != ROBOT:
+        if step != REAL_ROBOT:
             self._begin(step, show)
             return
         if not self._live.is_open(step, show):
@@ -51,7 +51,7 @@ class LiveCommands:
         self._ask(
             Choice(
                 "The robot is going to move. Check: " + "; ".join(CHECKLIST) + ".",
-                {"All checked: move the robot": lambda: self._begin(ROBOT, show), "Cancel": lambda: None},
+                {"All checked: move the robot": lambda: self._begin(REAL_ROBOT, show), "Cancel": lambda: None},
             )
         )
 
@@ -63,7 +63,7 @@ class LiveCommands:
             self._pose = None
             if live.take is not None:
                 self._ghost.show_take(live.take.path)
-                self._comparison = Comparison(live.take, self._forecast_errors())
+                self._comparison = ErrorComparison(live.take, self._forecast_errors())
         self._show_pose()
         self._panel.show(live, self._current(), self._comparison)
         news = live_news(live)

@@ -42,16 +42,16 @@ from keystride.studio.playback.forecast import Chances, Question
 from keystride.studio.playback.forecast_process import Forecaster
 from keystride.studio.script_folder import ScriptFolder
 from keystride.studio.tab_restore import TabRestore, Work
-from keystride.studio.view import PARTS, View
+from keystride.studio.view import SCENE_PARTS, View
 
-FRAME = CONTROL_DT  # s
+FRAME_SECONDS = CONTROL_DT  # s
 MESSAGE_SECONDS = 6.0
 SETTINGS_EVERY = 0.4  # s between two copies for the browser while only settings or the play head change
 AUTOSAVE_EVERY = 2.0  # s
 FOLDER_EVERY = 1.0  # s between two looks at the folder
 
 
-class Session:
+class StudioSession:
     def __init__(
         self,
         client: viser.ClientHandle,
@@ -134,7 +134,7 @@ class Session:
         try:
             while not self._closed.is_set():
                 self._run_actions(due)
-                due = max(due + FRAME, time.perf_counter())
+                due = max(due + FRAME_SECONDS, time.perf_counter())
                 self._frame()
         except Exception:
             if not self._closed.is_set():  # a browser that left takes its handles with it
@@ -200,7 +200,7 @@ class Session:
             except queue.Empty:
                 return
             self._do(action)
-            if time.perf_counter() > deadline + FRAME:  # however much is asked, the robot goes on
+            if time.perf_counter() > deadline + FRAME_SECONDS:  # however much is asked, the robot goes on
                 return
 
     def _do(self, action: Callable[[], None]) -> None:
@@ -281,7 +281,7 @@ class Session:
             lambda: self._set_range(settings["range"]),
             lambda: self._follow(bool(settings["follow"])),
             lambda: self._set_light(bool(settings["light"])),
-            *(lambda part=part: self._set_visible(part, bool(visible[part])) for part in PARTS),
+            *(lambda part=part: self._set_visible(part, bool(visible[part])) for part in SCENE_PARTS),
             lambda: self.editor.seek(float(settings["head"])),
         ]
         for change in changes:
@@ -393,7 +393,7 @@ class Session:
             "light": lambda on: self._set_light(bool(on)),
             "shadows": lambda on: self._view.scene.set_shadows(bool(on)),
             "software": lambda _: self._draw_less(),
-            **{part: lambda on, part=part: self._view.set_visible(part, bool(on)) for part in PARTS},
+            **{part: lambda on, part=part: self._view.set_visible(part, bool(on)) for part in SCENE_PARTS},
             **self._file_events(),
         }
 
@@ -442,12 +442,12 @@ class Session:
     def _load_policy(self, name: str) -> None:
         try:
             controllers.check_choice(name.strip(), self._launch_policy)
-            controller = controllers.load(name.strip(), self.editor.robot)
+            controller = controllers.load_controller(name.strip(), self.editor.robot)
         except controllers.PolicyError as error:
             self._stage.show_policy(self.editor.policy, f"{name}: {error}")
             raise
         self.editor.set_controller(controller, name.strip())
-        self._stage.show_policy(name.strip(), controllers.about(controller))
+        self._stage.show_policy(name.strip(), controllers.describe_controller(controller))
 
     def _follow(self, on: Any) -> None:
         self._view.scene.set_following(not self._view.scene.following if on is None else bool(on))

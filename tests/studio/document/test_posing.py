@@ -119,7 +119,7 @@ def test_legs_are_those_of_the_robot():
     assert ghosts(draft)[1].position[2] > POSTURES["stand"].height + 0.05
     assert ghosts(posing.set_joint(draft, 1, 0, 10.0))[1].joints[0] == pytest.approx(0.2, abs=1e-3)
     crouched = posing.with_planted_feet(draft, 1, lambda whole: posing.set_height(whole, 1, 0.3))
-    before, after = (posing.feet_in_world(ghosts(each)[1]) for each in (draft, crouched))
+    before, after = (posing.ghost_feet(ghosts(each)[1]) for each in (draft, crouched))
     np.testing.assert_allclose(after, before, atol=4e-3)
 
 

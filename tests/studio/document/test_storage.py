@@ -9,7 +9,7 @@ from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import Document
-from keystride.studio.document.storage import MAX_CHARACTERS, StorageError, dump, load, load_latest
+from keystride.studio.document.storage import MAX_CHARACTERS, StorageError, dump, load_document, load_latest
 
 
 def edited() -> Document:
@@ -25,7 +25,7 @@ def edited() -> Document:
 
 def test_everything_comes_back():
     document = edited()
-    restored, settings = load(dump(document, {"speed": 2.0}), GO2)
+    restored, settings = load_document(dump(document, {"speed": 2.0}), GO2)
     assert settings == {"speed": 2.0}
     assert restored.files == document.files
     for travel in (Document.redo, Document.undo, Document.undo, Document.undo, Document.undo):
@@ -39,7 +39,7 @@ def test_a_long_history_is_cut_to_size():
         document.edit(drafts.change(document.draft, 1, label=f"{i:080d}"))
     text = dump(document)
     assert len(text) <= MAX_CHARACTERS
-    restored, _ = load(text, GO2)
+    restored, _ = load_document(text, GO2)
     assert restored.draft == document.draft
     assert restored.can_undo
 
@@ -49,7 +49,7 @@ def test_what_misses_a_part_is_refused(place: str):
     stored = json.loads(dump(edited()))
     del stored[place]
     with pytest.raises(StorageError):
-        load(json.dumps(stored), GO2)
+        load_document(json.dumps(stored), GO2)
 
 
 @pytest.mark.parametrize("change", [{"rows": [99]}, {"rows": [0, 0]}, {"angles": "turns"}, {"next": 1}, {"rows": "x"}])
@@ -57,13 +57,13 @@ def test_what_is_not_a_draft_is_refused(change: dict[str, object]):
     stored = json.loads(dump(edited()))
     stored["now"] |= change
     with pytest.raises(StorageError):
-        load(json.dumps(stored), GO2)
+        load_document(json.dumps(stored), GO2)
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "5", '{"format": 1}'])
 def test_nonsense_is_refused(text: str):
     with pytest.raises(StorageError):
-        load(text, GO2)
+        load_document(text, GO2)
 
 
 def test_the_latest_copy_goes_on_where_the_whole_one_was_stored():
@@ -77,7 +77,7 @@ def test_the_latest_copy_goes_on_where_the_whole_one_was_stored():
     assert restored.now == document.now
     assert list(restored.past) == list(document.past)
     assert (
-        load_latest(whole, latest, GO2)[0].now == load(whole, GO2)[0].now
+        load_latest(whole, latest, GO2)[0].now == load_document(whole, GO2)[0].now
     )  # another step: the copies do not fit together
     assert load_latest("", latest, GO2)[0].now == document.now
     with pytest.raises(StorageError):
@@ -90,7 +90,7 @@ def test_stages_come_back_each_with_its_script():
     document = Document(drafts.from_script(script, GO2), "a.yaml")
     document.edit(drafts.retime(document.draft, 1, 2.0))
     document.open(drafts.add(Draft(GO2), Keyframe(time=3.0, yaw=1.0)), "plain.yaml")
-    restored, _ = load(dump(document), GO2)
+    restored, _ = load_document(dump(document), GO2)
     assert (restored.draft.stage, restored.draft.version) == (None, 1)
     assert restored.undo()
     assert restored.now == document.past[-1]

@@ -24,7 +24,7 @@ def towards(point: np.ndarray) -> Ray:
 
 
 def test_every_handle_is_picked_where_it_is(ghost: Ghost):
-    for name, foot in zip(FEET, posing.feet_in_world(ghost), strict=True):
+    for name, foot in zip(FEET, posing.ghost_feet(ghost), strict=True):
         assert pick(ghost, towards(foot)) == name
     assert pick(ghost, towards(ghost.position + np.array([0.0, 0.0, ARROW_TO]))) == "height"
     assert pick(ghost, towards(ghost.position + np.array([-RING_RADIUS, 0.0, 0.0]))) == "yaw"
@@ -48,19 +48,19 @@ def test_the_ring_turns_and_the_arrow_lifts(ghost: Ghost):
 
 
 def test_a_foot_goes_where_it_is_dragged_and_the_body_stays(ghost: Ghost):
-    foot = posing.feet_in_world(ghost)[0]
+    foot = posing.ghost_feet(ghost)[0]
     target = foot + np.array([0.05, 0.02, 0.06])
     move = Grab(FEET[0], 1, ghost, foot, towards(foot)).move(towards(target), target)
     assert move.foot is not None
     posed = ghosts(posing.set_foot(DRAFT, 1, *move.foot))[1]
-    feet, before = posing.feet_in_world(posed), posing.feet_in_world(ghost)
+    feet, before = posing.ghost_feet(posed), posing.ghost_feet(ghost)
     np.testing.assert_allclose(feet[0], target, atol=2e-3)
     np.testing.assert_allclose(feet[1:], before[1:], atol=2e-3)
     np.testing.assert_allclose(posed.position, ghost.position, atol=1e-3)
 
 
 def test_a_foot_out_of_reach_ends_at_a_limit_and_never_under_the_ground(ghost: Ghost):
-    foot = posing.feet_in_world(ghost)[2]
+    foot = posing.ghost_feet(ghost)[2]
     move = Grab(FEET[2], 1, ghost, foot, towards(foot)).move(towards(foot), foot + np.array([0.0, 0.0, -1.0]))
     assert move.foot is not None
     assert move.foot[1][2] == GO2.foot_radius
@@ -71,9 +71,9 @@ def test_a_foot_out_of_reach_ends_at_a_limit_and_never_under_the_ground(ghost: G
 
 def test_a_mirrored_foot_moves_its_partner(ghost: Ghost):
     level = from_script(Script(keyframes=(Keyframe(time=1.0, position=(0.0, 0.0, 0.333), yaw=0.0),)), GO2)
-    foot = posing.feet_in_world(ghosts(level)[1])[0]
+    foot = posing.ghost_feet(ghosts(level)[1])[0]
     posed = ghosts(posing.set_foot(level, 1, 0, foot + np.array([0.04, 0.03, 0.05]), mirrored=True))[1]
-    feet = posing.feet_in_world(posed)
+    feet = posing.ghost_feet(posed)
     other = int(GO2.mirror_order[0]) // 3
     np.testing.assert_allclose(feet[other], feet[0] * [1.0, -1.0, 1.0], atol=2e-3)
 
@@ -82,5 +82,5 @@ def test_planted_feet_stay_while_the_body_moves(ghost: Ghost):
     moved = posing.with_planted_feet(DRAFT, 1, lambda draft: posing.set_height(draft, 1, 0.28))
     moved = posing.with_planted_feet(moved, 1, lambda draft: posing.set_angle(draft, 1, "pitch", 0.1))
     posed = ghosts(moved)[1]
-    np.testing.assert_allclose(posing.feet_in_world(posed), posing.feet_in_world(ghost), atol=4e-3)
+    np.testing.assert_allclose(posing.ghost_feet(posed), posing.ghost_feet(ghost), atol=4e-3)
     assert posed.position[2] == pytest.approx(0.28)

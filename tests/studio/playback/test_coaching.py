@@ -4,7 +4,7 @@ from keystride.evaluation.episodes import World
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 from keystride.studio.playback.coaching import coach
-from keystride.studio.playback.controllers import STAND_STILL, StandStill, load
+from keystride.studio.playback.controllers import STAND_STILL, StandStill, load_controller
 from keystride.studio.playback.forecast import Question, roll_out
 
 
@@ -23,7 +23,7 @@ def test_who_cannot_walk_is_told_to_stay_or_to_ask_for_less():
 
 def test_a_walk_that_is_too_fast_is_reachable_later_or_nearer():
     script = Script(keyframes=(Keyframe(time=0.8, position=(1.6, 0.0)),))
-    policy = load("go2-position", GO2)
+    policy = load_controller("go2-position", GO2)
     assert roll_out(Question(GO2, script, "go2-position", 0.8), policy, 4, seed=1).shares == [0.0]
     tips = {tip.kind: tip for tip in coach(script, GO2, policy, World(friction=0.8), [0.0])}
     later, nearer = tips["retime"], tips["shorten"]
@@ -36,4 +36,4 @@ def test_a_walk_that_is_too_fast_is_reachable_later_or_nearer():
 
 def test_a_question_that_is_withdrawn_has_no_answer():
     script = Script(keyframes=(Keyframe(time=0.3, position=(0.5, 0.0)),))
-    assert coach(script, GO2, load(STAND_STILL, GO2), World(), [0.0], asked=lambda: False) == ()
+    assert coach(script, GO2, load_controller(STAND_STILL, GO2), World(), [0.0], asked=lambda: False) == ()

@@ -8,13 +8,13 @@ import pytest
 
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
-from keystride.studio.playback.controllers import STAND_STILL, StandStill, load
+from keystride.studio.playback.controllers import STAND_STILL, StandStill, load_controller
 from keystride.studio.playback.forecast import (
+    BATCHES,
     ROUND,
-    ROUNDS,
-    Batch,
     Chances,
     Question,
+    RolloutBatch,
     Rounds,
     Withdrawn,
     roll_out,
@@ -46,7 +46,7 @@ def test_the_same_seed_gives_the_same_answer():
 
 
 def test_batches_add_up():
-    batches = [Batch(seed, 8) for seed in (1, 2)]
+    batches = [RolloutBatch(seed, 8) for seed in (1, 2)]
     for batch in batches:
         batch.run(question(), StandStill(GO2))
     total = summarize(batches, HERE_AND_THERE)
@@ -58,10 +58,10 @@ def test_batches_add_up():
 
 
 def test_after_an_edit_only_what_differs_is_simulated_again():
-    policy = load("go2-position", GO2)
+    policy = load_controller("go2-position", GO2)
     long = Script(keyframes=tuple(Keyframe(time=0.5 * i, position=(0.1 * i, 0.0)) for i in range(1, 25)))
     edited = Script(keyframes=(*long.keyframes[:-1], Keyframe(time=12.0, position=(2.0, 0.5))))
-    batch, fresh = Batch(0, 2), Batch(0, 2)
+    batch, fresh = RolloutBatch(0, 2), RolloutBatch(0, 2)
     batch.run(Question(GO2, long, "go2-position", 0.8), policy)
     whole = batch.steps_simulated
     batch.run(Question(GO2, edited, "go2-position", 0.8), policy)
@@ -79,14 +79,14 @@ def test_a_question_that_is_no_longer_asked_is_dropped():
 
 def test_answers_come_in_rounds_and_end_with_all_of_them():
     answers: queue.SimpleQueue[tuple[Question, Chances]] = queue.SimpleQueue()
-    rounds = Rounds(load, lambda asked, chances: answers.put((asked, chances)))
+    rounds = Rounds(load_controller, lambda asked, chances: answers.put((asked, chances)))
     try:
         asked = question()
         rounds.ask(asked)
-        found = [answers.get(timeout=120.0) for _ in range(ROUNDS + 1)]  # one more with the tips
+        found = [answers.get(timeout=120.0) for _ in range(BATCHES + 1)]  # one more with the tips
     finally:
         rounds.close()
-    assert [chances.rollouts for _, chances in found] == [ROUND, *(ROUND * (i + 1) for i in range(ROUNDS))]
+    assert [chances.rollouts for _, chances in found] == [ROUND, *(ROUND * (i + 1) for i in range(BATCHES))]
     assert all(of is asked for of, _ in found)
 
 

@@ -8,7 +8,7 @@ from keystride.physics.cpu import CpuSimulator
 from keystride.policy.guide import Guide
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
-from keystride.studio.playback.controllers import StandStill, load
+from keystride.studio.playback.controllers import StandStill, load_controller
 from keystride.studio.playback.player import Player
 from keystride.studio.playback.sight import first_difference
 
@@ -29,7 +29,7 @@ def test_the_same_goals_never_differ():
 
 
 def test_a_policy_sees_a_late_edit_late():
-    policy = load("go2-pose", GO2)
+    policy = load_controller("go2-pose", GO2)
     assert isinstance(policy, Policy)
     count = policy.metadata.max_keyframes + 10
     old, new = resolve(show(count, 0.0)), resolve(show(count, 10.0))
@@ -40,7 +40,7 @@ def test_a_policy_sees_a_late_edit_late():
 
 
 def test_where_waypoints_are_added_everything_differs():
-    policy = load("go2-pose", GO2)
+    policy = load_controller("go2-pose", GO2)
     assert isinstance(policy, Policy)
     old, new = (
         resolve(Script(keyframes=(*show(14, 0.0).keyframes, Keyframe(time=20.0, position=(x, 0.0)))))
@@ -51,7 +51,7 @@ def test_where_waypoints_are_added_everything_differs():
 
 
 def test_a_late_edit_simulates_only_what_differs_and_gives_the_same():
-    policy = load("go2-pose", GO2)
+    policy = load_controller("go2-pose", GO2)
     assert isinstance(policy, Policy)
     count = policy.metadata.max_keyframes + 10
     player, fresh = Player(GO2, policy, 0.8), Player(GO2, policy, 0.8)

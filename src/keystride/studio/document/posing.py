@@ -13,13 +13,13 @@ from keystride.keyframes.resolve import Spot
 from keystride.keyframes.script import Keyframe
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
-from keystride.studio.document.draft import Draft, change, previous_spot, seen_from
+from keystride.studio.document.draft import Draft, change, previous_spot, relative_to_spot
 from keystride.studio.document.keyframe_poses import Ghost, ghosts, grounded, poses
 
 AMBLE = 0.5  # m/s: how far ahead of the last keyframe a new one is put
 MOVED = 5e-4  # m
 TURNED = 2e-3  # rad
-AT_LIMIT = 2e-3  # rad
+NEAR_LIMIT = 2e-3  # rad
 ANGLES = ("roll", "pitch", "yaw")
 
 
@@ -37,18 +37,20 @@ def set_component(draft: Draft, key: int, component: str, on: bool) -> Draft:
         return _without(draft, key, component)
     ghost, scale = ghosts(draft)[key], angle_unit(draft.angles)
     if component in ("position", "height"):
-        return place(draft, key, ghost.position[:2], float(ghost.position[2]) if component == "height" else None)
+        return place_keyframe(
+            draft, key, ghost.position[:2], float(ghost.position[2]) if component == "height" else None
+        )
     if component == "posture":
         return set_joints(draft, key, ghost.joints)
     return change(draft, key, **{component: _round(float(ghost.angles[ANGLES.index(component)]) / scale, draft)})
 
 
-def place(draft: Draft, key: int, ground: Floats, height: float | None = None) -> Draft:
+def place_keyframe(draft: Draft, key: int, ground: Floats, height: float | None = None) -> Draft:
     """To a point on the ground; a relative keyframe stays relative. The height stays as it is if none is given."""
     keyframe = draft.keyframe(key)
     x, y = float(ground[0]), float(ground[1])
     if keyframe.relative:
-        x, y = seen_from(previous_spot(draft, key), x, y)
+        x, y = relative_to_spot(previous_spot(draft, key), x, y)
     old = keyframe.position or ()
     up = (height,) if height is not None else old[2:]
     return change(draft, key, position=tuple(map(_metres, (x, y, *up))))
@@ -61,7 +63,7 @@ def set_offset(draft: Draft, key: int, offset: tuple[float, float]) -> Draft:
 
 
 def set_height(draft: Draft, key: int, height: float) -> Draft:
-    return place(draft, key, ghosts(draft)[key].position[:2], height)
+    return place_keyframe(draft, key, ghosts(draft)[key].position[:2], height)
 
 
 def set_angle(draft: Draft, key: int, name: str, angle: float) -> Draft:
@@ -132,7 +134,7 @@ def set_relative(draft: Draft, key: int, relative: bool) -> Draft:
     if keyframe.position is None or keyframe.relative == relative:
         return draft
     x, y = keyframe.position[:2]
-    x, y = seen_from(spot, x, y) if relative else spot.ahead(x, y)
+    x, y = relative_to_spot(spot, x, y) if relative else spot.ahead(x, y)
     return change(draft, key, relative=relative, position=(_metres(x), _metres(y), *keyframe.position[2:]))
 
 
@@ -140,10 +142,10 @@ def stand_on_ground(draft: Draft, key: int) -> Draft:
     """The height at which the lowest foot touches the ground."""
     ghost = ghosts(draft)[key]
     height = grounded(ghost.robot, ghost.joints, float(ghost.angles[0]), float(ghost.angles[1]))
-    return place(draft, key, ghost.position[:2], height)
+    return place_keyframe(draft, key, ghost.position[:2], height)
 
 
-def feet_in_world(ghost: Ghost) -> Floats:
+def ghost_feet(ghost: Ghost) -> Floats:
     """(4, 3) centres of the feet, m."""
     return ghost.position + geometry.rotate(ghost.orientation, feet_from_joints(ghost.robot, ghost.joints))
 
@@ -178,14 +180,14 @@ def with_planted_feet(draft: Draft, key: int, edit: Callable[[Draft], Draft]) ->
     before = ghosts(draft)[key]
     changed = edit(_hold_height(draft, key, before))
     after = ghosts(changed)[key]
-    feet = geometry.rotate_inverse(after.orientation, feet_in_world(before) - after.position)
+    feet = geometry.rotate_inverse(after.orientation, ghost_feet(before) - after.position)
     joints, _ = joints_from_feet(draft.robot, feet)
     return set_joints(changed, key, joints)
 
 
 def legs_at_limits(ghost: Ghost) -> tuple[bool, ...]:
     """For each leg whether one of its joints is at a limit."""
-    lower, upper = ghost.robot.lower + AT_LIMIT, ghost.robot.upper - AT_LIMIT
+    lower, upper = ghost.robot.lower + NEAR_LIMIT, ghost.robot.upper - NEAR_LIMIT
     near = (ghost.joints <= lower) | (ghost.joints >= upper)
     return tuple(bool(leg.any()) for leg in near.reshape(4, 3))
 
@@ -194,7 +196,7 @@ def drag(draft: Draft, key: int, ground: Floats, yaw: float) -> Draft:
     """The ghost dragged over the ground (2,) and turned: what differs from how it stood is asked for from now on."""
     ghost = ghosts(draft)[key]
     if np.abs(ground - ghost.position[:2]).max() > MOVED:
-        draft = place(draft, key, ground)
+        draft = place_keyframe(draft, key, ground)
     if abs(geometry.wrap(np.array(yaw - ghost.angles[2]))) > TURNED:
         draft = set_angle(draft, key, "yaw", yaw)
     return draft
@@ -210,7 +212,7 @@ def _hold_height(draft: Draft, key: int, ghost: Ghost) -> Draft:
     """Ask for the height at which the ghost is: else it would follow the feet."""
     if asks_for(draft.keyframe(key), "height"):
         return draft
-    return place(draft, key, ghost.position[:2], float(ghost.position[2]))
+    return place_keyframe(draft, key, ghost.position[:2], float(ghost.position[2]))
 
 
 def _implied_tilt(draft: Draft, key: int) -> dict[str, float]:

@@ -12,7 +12,7 @@ from keystride.studio.document.draft import Draft, Mark
 from keystride.studio.document.history import Document, Moment, SavedFile
 
 FORMAT = 1
-STEPS = 64  # kept each way
+HISTORY_STEPS = 64  # kept each way
 MAX_CHARACTERS = 150_000
 
 
@@ -20,14 +20,14 @@ class StorageError(ValueError):
     """Not a stored document."""
 
 
-def dump(document: Document, settings: dict[str, Any] | None = None, steps: int = STEPS) -> str:
+def dump(document: Document, settings: dict[str, Any] | None = None, steps: int = HISTORY_STEPS) -> str:
     """Return the document as text; the oldest steps of its history are dropped until it is short enough."""
     while len(text := _dump(document, settings or {}, steps)) > MAX_CHARACTERS and steps:
         steps //= 2
     return text
 
 
-def load(text: str, robot: Robot) -> tuple[Document, dict[str, Any]]:
+def load_document(text: str, robot: Robot) -> tuple[Document, dict[str, Any]]:
     """Return the document and the settings. StorageError if anything in the text is not as `dump` writes it."""
     try:
         stored = json.loads(text)
@@ -64,7 +64,7 @@ def load_latest(whole: str, latest: str, robot: Robot) -> tuple[Document, dict[s
     found = []
     for text in (whole, latest):
         try:
-            found.append(load(text, robot))
+            found.append(load_document(text, robot))
         except StorageError:
             continue
     if not found:

@@ -10,7 +10,7 @@ import viser
 
 from keystride import geometry
 from keystride.studio.document.keyframe_poses import Ghost
-from keystride.studio.document.posing import feet_in_world, legs_at_limits
+from keystride.studio.document.posing import ghost_feet, legs_at_limits
 from keystride.studio.page import handles, palette
 from keystride.studio.page.handles import Grab, Move, Ray
 from keystride.studio.page.meshes import Figure
@@ -75,7 +75,7 @@ class GhostScene:
         tip.apply_translation([0.0, 0.0, handles.ARROW_TO])
         arrow = trimesh.util.concatenate([shaft, tip])
         foot = trimesh.creation.icosphere(2, handles.FOOT_RADIUS)
-        meshes = {"yaw": (ring, palette.TURN), "height": (arrow, palette.LIFT)}
+        meshes = {"yaw": (ring, palette.TURN_HANDLE), "height": (arrow, palette.LIFT)}
         meshes |= {name: (foot, palette.FOOT) for name in handles.FEET}
         added = {}
         for name, (mesh, rgb) in meshes.items():
@@ -128,7 +128,7 @@ class GhostScene:
 
     def _colour(self, captions: Mapping[int, Caption]) -> None:
         """By state; legs of the selected ghost that are at a limit are red."""
-        colours = np.array([palette.STATES[captions[key].state] for key in self._ghosts], dtype=np.uint8)
+        colours = np.array([palette.KEYFRAME_COLOURS[captions[key].state] for key in self._ghosts], dtype=np.uint8)
         shade = np.array([SHADE[key == self._selected] for key in self._ghosts], dtype=np.float32)
         posed = np.array([ghost.posed for ghost in self._ghosts.values()])
         chosen = next((row for row, key in enumerate(self._ghosts) if key == self._selected), None)
@@ -163,7 +163,7 @@ class GhostScene:
         self._handles["yaw"].position = self._handles["height"].position = ghost.position
         self._handles["yaw"].wxyz = geometry.from_yaw(ghost.angles[2])
         limits = legs_at_limits(ghost)
-        for name, foot, at_limit in zip(handles.FEET, feet_in_world(ghost), limits, strict=True):
+        for name, foot, at_limit in zip(handles.FEET, ghost_feet(ghost), limits, strict=True):
             self._handles[name].position = foot
             self._handles[name].color = palette.LIMIT if at_limit and ghost.posed else palette.FOOT
 

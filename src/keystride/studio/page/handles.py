@@ -11,12 +11,12 @@ import numpy as np
 from keystride import geometry
 from keystride.robot.description import Floats
 from keystride.studio.document.keyframe_poses import Ghost
-from keystride.studio.document.posing import feet_in_world
+from keystride.studio.document.posing import ghost_feet
 
 RING_RADIUS, RING_TUBE = 0.5, 0.03  # m
 ARROW_FROM, ARROW_TO, ARROW_RADIUS = 0.16, 0.46, 0.04  # m above the base
 FOOT_RADIUS = 0.055  # m
-FARTHEST = 30.0  # m: a pointer near the horizon does not drag a ghost to infinity
+MAX_DRAG_DISTANCE = 30.0  # m: a pointer near the horizon does not drag a ghost to infinity
 FEET = ("front left foot", "front right foot", "rear left foot", "rear right foot")
 
 
@@ -34,8 +34,8 @@ class Ray:
     def at_height(self, z: float) -> Floats:
         """The point of a horizontal plane under the pointer; (3,)."""
         down = float(self.direction[2])
-        way = (z - float(self.origin[2])) / down if abs(down) > 1e-6 else FARTHEST
-        return self.origin + self.direction * (min(way, FARTHEST) if way > 0 else FARTHEST)
+        way = (z - float(self.origin[2])) / down if abs(down) > 1e-6 else MAX_DRAG_DISTANCE
+        return self.origin + self.direction * (min(way, MAX_DRAG_DISTANCE) if way > 0 else MAX_DRAG_DISTANCE)
 
     def distance_to(self, point: Floats) -> float:
         along = max(float((point - self.origin) @ self.direction), 0.0)
@@ -52,7 +52,7 @@ class Ray:
 
 def pick(ghost: Ghost, ray: Ray) -> str | None:
     """The handle under the pointer: a foot, `height` or `yaw`; handles are seen through ghosts, so they come first."""
-    feet = feet_in_world(ghost)
+    feet = ghost_feet(ghost)
     distances = {name: ray.distance_to(foot) / FOOT_RADIUS for name, foot in zip(FEET, feet, strict=True)}
     shaft = np.linspace(ARROW_FROM, ARROW_TO, 13)[:, None] * [0.0, 0.0, 1.0] + ghost.position
     distances["height"] = min(ray.distance_to(point) for point in shaft) / ARROW_RADIUS
@@ -98,7 +98,7 @@ class Grab:
             return Move(self.key, height=max(float(position[2]) + lift, 0.0))
         if self.handle in FEET:
             leg = FEET.index(self.handle)
-            foot = feet_in_world(self.ghost)[leg] + point - self.point
+            foot = ghost_feet(self.ghost)[leg] + point - self.point
             foot[2] = max(foot[2], self.ghost.robot.foot_radius)
             return Move(self.key, foot=(leg, foot))
         level = float(self.point[2])

@@ -23,11 +23,13 @@ CUSTOM = "own angles"
 JUST_TOUCHED = 0.8  # s: a control that is being dragged is not told what it just said
 
 Edit = Callable[[Draft, int], Draft]  # of the keyframe with that key
-Asked = Callable[[Edit, str], None]  # the edit, and the gesture that it belongs to
+OnKeyframeEdit = Callable[[Edit, str], None]  # the edit, and the gesture that it belongs to
 
 
 class KeyframePanel:
-    def __init__(self, gui: viser.GuiApi, robot: Robot, asked: Asked, save_pose: Callable[[str], None]) -> None:
+    def __init__(
+        self, gui: viser.GuiApi, robot: Robot, asked: OnKeyframeEdit, save_pose: Callable[[str], None]
+    ) -> None:
         self._gui, self._robot, self._asked, self._save_pose = gui, robot, asked, save_pose
         self._touched: dict[int, float] = {}
         self._head = gui.add_html("")
@@ -154,7 +156,7 @@ class KeyframePanel:
             if move.foot is not None:
                 draft = posing.set_foot(draft, key, *move.foot, mirrored=self._mirror.value)
             if move.ground is not None:
-                draft = posing.place(draft, key, move.ground)
+                draft = posing.place_keyframe(draft, key, move.ground)
             if move.yaw is not None:
                 draft = posing.set_angle(draft, key, "yaw", move.yaw)
             return draft if move.height is None else posing.set_height(draft, key, move.height)

@@ -18,12 +18,12 @@ __all__ = [
     "Controller",
     "PolicyError",
     "StandStill",
-    "about",
     "check_choice",
     "choices",
+    "describe_controller",
     "first_choice",
     "follows",
-    "load",
+    "load_controller",
 ]
 
 
@@ -60,7 +60,7 @@ def first_choice() -> str:
     return DEFAULT_POLICY if DEFAULT_POLICY in names else (*names, STAND_STILL)[0]
 
 
-def load(name_or_path: str, robot: Robot) -> Controller:
+def load_controller(name_or_path: str, robot: Robot) -> Controller:
     """PolicyError says why it cannot be used. A run that is still training needs torch, and some seconds."""
     return StandStill(robot) if name_or_path == STAND_STILL else open_policy(name_or_path, robot=robot)
 
@@ -72,7 +72,7 @@ def follows(controller: Controller) -> tuple[str, ...]:
     return ()
 
 
-def about(controller: Controller) -> str:
+def describe_controller(controller: Controller) -> str:
     """A sentence for the person who chose it."""
     parts = follows(controller)
     if not parts:

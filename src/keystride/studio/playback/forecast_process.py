@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from keystride.keyframes.files import plain
+from keystride.keyframes.files import script_data
 from keystride.keyframes.validate import validate_script
 from keystride.robot.description import Robot
 from keystride.studio.playback import controllers
@@ -47,7 +47,7 @@ class Forecaster:
         process = self._started()
         if process is None or process.stdin is None:
             return
-        line = {"number": number, "script": plain(question.script), "policy": question.policy}
+        line = {"number": number, "script": script_data(question.script), "policy": question.policy}
         line |= {"robot": ROBOT_FORMAT.dump_python(question.robot, mode="json")}
         line |= {"friction": question.friction, "inbetween": question.inbetween}
         with suppress(BrokenPipeError, ValueError):  # it has been closed, or has said on its own why it ended

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keystride.evaluation.episodes import NEVER, Controller, EpisodeRollout, episode_ends, exact_stance
+from keystride.evaluation.episodes import NEVER_FELL, Controller, EpisodeRollout, episode_ends, exact_stance
 from keystride.evaluation.errors import keyframe_errors, met
 from keystride.keyframes.goals import Goals, empty_goals
 from keystride.physics.cpu import CpuSimulator
@@ -86,7 +86,7 @@ class Player:
 
     def rewind(self) -> None:
         """Forget what was simulated; pushes and conditions stay."""
-        self.trajectory, self._snapshots, self.fell = TrajectoryBuffer(), {}, NEVER
+        self.trajectory, self._snapshots, self.fell = TrajectoryBuffer(), {}, NEVER_FELL
         self._verdicts: dict[int, bool] = {}
         self.edited_on_the_way = False
         self._simulator.reset(HERE, exact_stance(self._robot))
@@ -198,7 +198,7 @@ class Player:
             errors = keyframe_errors(
                 self.goals[:, row : row + 1], pose.position[None], pose.orientation[None], pose.joints[None]
             )
-            upright = self.fell == NEVER or step < self.fell
+            upright = self.fell == NEVER_FELL or step < self.fell
             self._verdicts[row] = upright and bool(met(errors)[0, 0])
         return self._verdicts[row]
 
@@ -223,7 +223,7 @@ class Player:
         if not state.diverged[0]:  # a simulation that blew up stays at its last sane state
             self._state = state
         self.trajectory.append(self._state)
-        if self.fell == NEVER and (state.diverged[0] or fallen(self._robot, self._state)[0]):
+        if self.fell == NEVER_FELL and (state.diverged[0] or fallen(self._robot, self._state)[0]):
             self.fell = self.recorded
 
     def _cut(self, step: int) -> None:
@@ -243,7 +243,7 @@ class Player:
         targets = self.trajectory.column("joint_targets")[start:step].copy()
         actions = self.trajectory.column("action")[start:step].copy()
         self.trajectory.cut(start)
-        self.fell = self.fell if self.fell <= start else NEVER
+        self.fell = self.fell if self.fell <= start else NEVER_FELL
         for target, action in zip(targets, actions, strict=True):
             if self.recorded in self.conditions:
                 self._simulator.set_friction(self.conditions[self.recorded].friction)
