@@ -14,7 +14,7 @@ from keystride.motion.library import Library
 from keystride.physics.cpu import CpuSimulator
 from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig
-from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, Observation
+from keystride.task.environment import KeyframeEnvironment, Observation, randomization
 from keystride.task.observations import STATE_SIZE
 from keystride.task.rewards import REWARDS, Reward
 
@@ -93,8 +93,8 @@ class KeyframeVectorEnv(VectorEnv[EnvObservation, NDArray[np.float32], NDArray[A
         return self._environment.real_transitions(count)
 
     def _make(self, seed: int) -> KeyframeEnvironment:
-        randomization, _ = RANDOMIZATIONS[self._task.randomize]
-        physics = CpuSimulator(self._robot, self.num_envs, randomization=randomization, seed=seed)
+        bodies, _ = randomization(self._task)
+        physics = CpuSimulator(self._robot, self.num_envs, randomization=bodies, seed=seed)
         return KeyframeEnvironment(
             self._robot, physics, self._library, self._task, rewards=self._rewards, seed=seed + 1
         )

@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 from keystride.errors import FileError
-from keystride.learner.checkpoint import extend_rows, load_module, load_optimizer, load_tree, optimizer_tree, save_tree
+from keystride.learner.checkpoint import load_module, load_optimizer, load_tree, optimizer_tree, save_tree, widen
+from keystride.learner.config import NetworkConfig
+from keystride.learner.networks import SequenceNetwork
 
 
 def test_trees_come_back_as_they_went(tmp_path: Path) -> None:
@@ -69,6 +71,21 @@ def test_the_moments_of_another_network_are_refused() -> None:
 
 def test_new_reward_groups_get_new_outputs_behind_the_saved_ones() -> None:
     saved, own = {"head": torch.ones(2, 3)}, {"head": torch.zeros(4, 3), "new": torch.zeros(1)}
-    extended = extend_rows(saved, own)
+    extended = widen(saved, own)
     assert extended["head"].tolist() == [[1.0] * 3, [1.0] * 3, [0.0] * 3, [0.0] * 3]
     assert "new" not in extended
+
+
+def test_a_widened_network_computes_what_the_narrow_one_did() -> None:
+    narrow, wide = (
+        SequenceNetwork(NetworkConfig(width=8, feedforward=16, mlp=mlp, state_to_mlp=True), 5, 4, 3)
+        for mlp in ((16, 8), (24, 12))
+    )
+    load_module(wide, widen(narrow.state_dict(), wide.state_dict()))
+    state, goals = torch.randn(6, 5), torch.randn(6, 2, 4)
+    assert torch.allclose(narrow(state, goals), wide(state, goals), atol=1e-6)
+    assert wide.mlp[0].get_parameter("weight")[16:].abs().max() > 0.0  # the new units can learn
+
+
+def test_a_network_is_never_narrowed() -> None:
+    assert widen({"layer": torch.ones(4, 3)}, {"layer": torch.zeros(2, 3)})["layer"].shape == (4, 3)

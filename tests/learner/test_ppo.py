@@ -60,6 +60,23 @@ def test_one_group_is_plain_ppo():
     assert torch.allclose(samples.advantage, standardised, atol=1e-4)
 
 
+def test_the_critics_may_learn_with_a_lambda_of_their_own():
+    """With a lambda of zero for advantages, those are the rewards; the returns still reach to the end of the rollout."""
+    ppo = silent(learner(replace(GOAL, lam=0.0), value_lam=1.0, gamma=1.0))
+    experience = rollout(ppo)
+    samples, _ = ppo.prepare(experience)
+    reward = experience.rewards["goal"]
+    standardised = (reward - reward.mean()) / reward.std(unbiased=False)
+    assert torch.allclose(samples.advantage, GOAL.advantage_weight * standardised.flatten(), atol=1e-4)
+    done, ahead = experience.terminated | experience.truncated, torch.zeros_like(reward[0])
+    sums = []
+    for t in reversed(range(len(reward))):
+        ahead = reward[t] + torch.where(done[t], 0.0, ahead)
+        sums.append(ahead)
+    returns = samples.returns[:, 0] * ppo.critics.returns.std + ppo.critics.returns.mean
+    assert torch.allclose(returns, torch.stack(sums[::-1]).flatten(), atol=1e-4)
+
+
 def test_multi_critic_does_not_care_how_large_a_reward_is():
     ppo = silent(learner(GOAL, EASE))
     experience = rollout(ppo)

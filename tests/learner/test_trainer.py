@@ -132,3 +132,38 @@ def test_two_processes_equal_one_with_the_joint_batch(tmp_path):
         assert torch.allclose(torch.as_tensor(values), torch.as_tensor(two["learned"][name]), atol=1e-4), name
     assert one["kl"] == pytest.approx(two["kl"], rel=1e-3)
     assert one["learning_rate"] == two["learning_rate"]
+
+
+class Taught(PointMass):
+    """Every other robot is shown to push with full force; the others are shown nothing."""
+
+    def step(self, action):
+        shown = torch.full((len(self.now), 2), torch.nan)
+        shown[::2] = 1.0
+        return replace(super().step(action), demonstration=shown)
+
+
+def imitating(steps: int) -> Trainer:
+    ppo = replace(CONFIG.ppo, imitation_steps=steps, learning_rate=3e-3)
+    return Trainer(replace(CONFIG, ppo=ppo), Taught(16), 2)
+
+
+def test_imitation_comes_before_reinforcement(tmp_path):
+    """What is demonstrated is learned, what is not stays as it was; then the teacher is gone and goals count."""
+    made = imitating(steps=16 * 8 * 40)
+    first = made.iterate()
+    for _ in range(39):
+        last = made.iterate()
+    assert first["clone/share"] == last["clone/share"] == 1.0  # the teacher shows what nobody demonstrates
+    assert last["clone/miss"] < 0.6 * first["clone/miss"]
+    made.iterate()
+    assert made.teacher is None
+
+
+def test_imitation_resumes_with_the_same_teacher(tmp_path):
+    unbroken = imitating(steps=10**9)
+    for _ in range(3):
+        unbroken.iterate()
+    resumed = imitating(steps=10**9)
+    resumed.load(unbroken.save(tmp_path))
+    assert [unbroken.iterate() for _ in range(3)] == [resumed.iterate() for _ in range(3)]

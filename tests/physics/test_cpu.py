@@ -212,3 +212,11 @@ def test_a_heavier_robot_presses_harder_on_the_ground():
             state = robots.advance(np.tile(GO2.stance, (4, 1)))
         forces.append(state.contact.sum(axis=1).mean())
     assert forces[1] - forces[0] == pytest.approx(3.0 * 9.81, rel=0.02)
+
+
+def test_the_share_of_robots_that_does_not_vary_is_nominal():
+    varied = simulator(8, randomization=replace(ROBOT, share=0.5, push_interval=(5, 10)))
+    nominal = simulator(8)
+    one, other = wiggle(varied, 30), wiggle(nominal, 30)
+    assert np.array_equal(one.position[4:], other.position[4:])
+    assert (one.position[:4] != other.position[:4]).all()

@@ -119,3 +119,13 @@ def test_errors_of_an_episode_are_drawn_at_its_reset(states):
 
 def test_the_defaults_are_no_errors():
     assert SensorErrors() == NO_ERRORS
+
+
+def test_the_share_of_robots_without_errors_measures_exactly(states):
+    made = Sensors(replace(ROBOT_ERRORS, share=0.25), COUNT)
+    made.reset(np.arange(COUNT), states[0])
+    measured, wrong = made.measure(states[1]), COUNT // 4
+    for name in ("position", "orientation", "joint_angles", "joint_velocities", "linear_velocity"):
+        assert np.array_equal(getattr(measured, name)[wrong:], getattr(states[1], name)[wrong:])
+    assert (measured.joint_angles[:wrong] != states[1].joint_angles[:wrong]).all()
+    assert np.array_equal(made.command(GO2.stance[None])[wrong:], np.tile(GO2.stance, (COUNT - wrong, 1)))

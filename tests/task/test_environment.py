@@ -10,15 +10,15 @@ from keystride.motion.library import Library
 from keystride.physics.cpu import CpuSimulator
 from keystride.robot.go2 import GO2
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
-from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, joint_targets
+from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, joint_targets, randomization
 from keystride.task.rewards import tracking_reward
 from keystride.task.symmetry import goal_mirror, state_mirror
 
 
 def make(library: Library, count: int = 16, seed: int = 0, **settings) -> KeyframeEnvironment:
     config = TaskConfig(**settings)
-    randomization, _ = RANDOMIZATIONS[config.randomize]
-    physics = CpuSimulator(GO2, count, randomization=randomization, seed=seed, threads=1)
+    bodies, _ = randomization(config)
+    physics = CpuSimulator(GO2, count, randomization=bodies, seed=seed, threads=1)
     return KeyframeEnvironment(GO2, physics, library, config, seed=seed)
 
 

@@ -75,3 +75,11 @@ def test_widths_follow_the_error_between_the_starts_and_the_papers():
     widths = GoalWidths(start=4.0, follow=1.0)
     reached = np.array([0.5, 0.001, 10.0, 0.6, 1.0])
     assert rewards.followed_widths(widths, reached) == pytest.approx([0.5, 0.1, 0.4, 0.6, 1.0])
+
+
+def test_foot_drag_counts_feet_that_move_low():
+    previous = np.zeros((1, 4, 3))
+    feet = previous.copy()
+    feet[0, :, 2] = 0.02 + np.array([0.0, 0.0, rewards.CLEARANCE / 2, rewards.CLEARANCE])
+    feet[0, 1:, :2] = 0.012, 0.016  # 1 m/s over 20 ms; the first foot stands
+    assert rewards.foot_drag(feet, previous, 0.02, 0.02) == pytest.approx(1.0 + 0.5 + 0.0)

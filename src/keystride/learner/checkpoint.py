@@ -113,16 +113,23 @@ def _tensors(saved: Any, what: str) -> dict[str, torch.Tensor]:
     return {name: torch.as_tensor(values) for name, values in saved.items()}
 
 
-def extend_rows(saved: Tree, own: dict[str, torch.Tensor]) -> Tree:
-    """Return the saved tensors, extended by rows of `own` where they have fewer: outputs for reward groups that are new."""
+def widen(saved: Tree, own: dict[str, torch.Tensor]) -> Tree:
+    """Return the saved weights, grown to the shapes of a network `own` that is wider or has more outputs.
+
+    New units keep the weights of `own` towards their inputs, but the saved ones do not listen to them: the grown network computes
+    what the saved one did.
+    """
 
     def fill(name: str, new: torch.Tensor) -> torch.Tensor:
         old = torch.as_tensor(saved[name])
-        if old.ndim and len(old) < len(new) and old.shape[1:] == new.shape[1:]:
-            return torch.cat([old, new[len(old) :]])
-        return old
+        if old.ndim != new.ndim or any(a > b for a, b in zip(old.shape, new.shape, strict=True)):
+            return old
+        grown = new.clone()
+        grown[: len(old)] = 0.0
+        grown[tuple(slice(size) for size in old.shape)] = old
+        return grown
 
-    return {name: fill(name, new) for name, new in own.items() if name in saved}
+    return {name: fill(name, new) if new.ndim else saved[name] for name, new in own.items() if name in saved}
 
 
 def optimizer_tree(optimizer: torch.optim.Optimizer) -> Tree:

@@ -110,6 +110,9 @@ class PpoConfig:
     """Discount factor per control step."""
     lam: float = 0.95
     """GAE's lambda, for groups without their own."""
+    value_lam: float | None = None
+    """Lambda of the returns that the critics learn, for all groups. None: that of each group's advantages. Policies learn with less
+    noise from a low lambda if the critics are good, and critics become good with a high one."""
     clip: float = 0.2
     """Probability ratios are clipped at this distance from 1; the paper gives no value."""
     max_gradient_norm: float = 1.0
@@ -122,6 +125,9 @@ class PpoConfig:
     """Distance between actions that counts as 1 in the imitation loss."""
     clone_steps: int = 1
     """Control steps over which the weight of imitation falls to zero."""
+    imitation_steps: int = 0
+    """Control steps at the start of a run in which the policy only imitates: demonstrated actions where there are any, and elsewhere
+    the policy it began with. The critics learn meanwhile."""
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
 
 

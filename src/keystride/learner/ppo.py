@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -85,10 +86,12 @@ class Ppo:
         device = actor.log_std.device
         self.weights = torch.tensor([g.advantage_weight for g in config.groups], device=device)
         self.lam = torch.tensor([config.lam if g.lam is None else g.lam for g in config.groups], device=device)
+        self.value_lam = self.lam if config.value_lam is None else config.value_lam
         self.learning_rate = config.learning_rate
         self.std_bounds = config.exploration.std_range
         self.clone = config.clone
         self.actor_learns = config.critic_warmup_steps == 0
+        self.only_imitates = config.imitation_steps > 0
         network = [p for p in actor.parameters() if p is not actor.log_std]
         self.actor_optimizer = torch.optim.Adam(
             [
@@ -116,7 +119,7 @@ class Ppo:
             values = [step[name] for step in steps if name in step]
             report[name] = sum(values) / len(values)
         report["kl"] = self._divergence(samples[:count], std)
-        if self.actor_learns:
+        if self.actor_learns and not self.only_imitates:
             self._adapt(report["kl"])
         return {**report, "std": self.actor.std.mean().item(), "learning_rate": self.learning_rate}
 
@@ -128,13 +131,17 @@ class Ppo:
         applies = ~rewards.isnan()
         rewards = fill_missing_rewards(rewards, values, next_values, rollout.terminated, self.config.gamma)
         done = rollout.terminated | rollout.truncated
-        advantages = gae(rewards, values, next_values, rollout.terminated, done, self.config.gamma, self.lam)
-        advantages, applies, values = (t.flatten(0, 1) for t in (advantages, applies, values))
+        estimate = partial(gae, rewards, values, next_values, rollout.terminated, done, self.config.gamma)
+        advantages, value_errors = estimate(self.lam), estimate(self.value_lam)
+        advantages, value_errors, applies, values = (
+            t.flatten(0, 1) for t in (advantages, value_errors, applies, values)
+        )
         _, mean, variance = parallel.masked_moments(advantages, applies)
-        returns = torch.where(applies, advantages + values, torch.nan)
+        returns = torch.where(applies, value_errors + values, torch.nan)
         count, return_mean, return_variance = parallel.masked_moments(returns, applies)
         self.critics.returns.update(count, return_mean, return_variance)
-        explained = 1 - variance / (return_variance + 1e-8)
+        _, _, error_variance = parallel.masked_moments(value_errors, applies)
+        explained = 1 - error_variance / (return_variance + 1e-8)
         report = {f"explained/{g.name}": float(e) for g, e in zip(self.config.groups, explained, strict=True)}
         samples = Samples(
             observations=rollout.observations,
@@ -235,11 +242,11 @@ class Ppo:
             "clipped": ((ratio.detach() - 1).abs() > self.config.clip).float().mean(),
             "mirror_weight": samples.weight.mean(),
         }
-        if self.clone:
+        if self.clone or self.only_imitates:
             has_one = ~samples.demonstration[:, 0].isnan()
             target = torch.where(has_one[:, None], samples.demonstration, mean.detach())
             miss = ((mean - target) / self.config.clone_scale).square().sum(dim=-1).mean()
-            objective = objective - self.clone * miss
+            objective = -miss if self.only_imitates else objective - self.clone * miss
             report |= {"clone/miss": miss.detach(), "clone/share": has_one.float().mean()}
         return objective, report
 

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,6 @@ from keystride.learner.checkpoint import (
     Tree,
     checkpoint_errors,
     checkpoints,
-    extend_rows,
     load_module,
     load_optimizer,
     load_tree,
@@ -22,6 +23,7 @@ from keystride.learner.checkpoint import (
     prune,
     publish,
     save_tree,
+    widen,
 )
 from keystride.learner.config import LearnerConfig
 from keystride.learner.discriminator import Discriminator, Replay, discriminator_loss, style_reward
@@ -65,6 +67,7 @@ class Trainer:
         self._average = AveragedModel(self.actor, multi_avg_fn=get_ema_multi_avg_fn(config.average), use_buffers=True)
         self.ppo = Ppo(config.ppo, self.actor, self.critics, self.generator, symmetry)
         self.noise = torch.zeros(len(self.seen), actions, device=self.device)  # of the last actions
+        self.teacher: Actor | None = None  # the policy that the run began with, while it is imitated
         self.steps = 0
         self.iteration = 0
         self.seconds: dict[str, float] = {}
@@ -91,6 +94,7 @@ class Trainer:
                 correlation=self.config.ppo.exploration.correlation,
             )
         self.seen, self.noise = rollout.final, rollout.noise
+        rollout = self._with_teacher(rollout)
         with self._timed("discriminator"):
             style = self._style(rollout)
         with self._timed("ppo"):
@@ -108,6 +112,18 @@ class Trainer:
         means = mean_over_processes({**sums, **self.environment.metrics(), **{k: (v, 1.0) for k, v in report.items()}})
         self._schedule()
         return {**means, **self.environment.progress(self.steps, means)}
+
+    def _with_teacher(self, rollout: Rollout) -> Rollout:
+        """Return the rollout; while the run imitates, with actions of the policy it began with where nothing is demonstrated."""
+        if not self.ppo.only_imitates or rollout.demonstration is None:
+            self.teacher = None
+            return rollout
+        if self.teacher is None:
+            self.teacher = deepcopy(self.actor)
+        with torch.no_grad():
+            taught = self.teacher.act(rollout.observations)
+        shown = rollout.demonstration
+        return replace(rollout, demonstration=torch.where(shown.isnan(), taught, shown))
 
     def _style(self, rollout: Rollout) -> dict[str, float]:
         """Add the style reward to the rollout, then update the discriminator."""
@@ -159,6 +175,7 @@ class Trainer:
         self.actor.clamp_std(low, high)
         self.ppo.clone = ppo.clone * max(1.0 - self.steps / ppo.clone_steps, 0.0)
         self.ppo.actor_learns = self.steps >= ppo.critic_warmup_steps
+        self.ppo.only_imitates = self.steps < ppo.imitation_steps
 
     def _guard(self) -> None:
         """Stop training after many skipped updates in a row; a single one now and then does no harm."""
@@ -205,6 +222,9 @@ class Trainer:
         self.ppo.set_learning_rate(shared["learning_rate"])
         self.steps, self.iteration = shared["steps"], shared["iteration"]
         self.environment.set_curriculum(shared["curriculum"])
+        if "teacher" in shared:
+            self.teacher = deepcopy(self.actor)
+            load_module(self.teacher, shared["teacher"])
         self._schedule()
         if self.discriminator is not None:
             load_optimizer(self.discriminator_optimizer, shared["discriminator_optimizer"])
@@ -238,11 +258,15 @@ class Trainer:
             load_module(self.discriminator, shared["discriminator"])
 
     def start_from(self, weights: dict[str, Any]) -> None:
-        """Begin with the networks of another run, but with this run's exploration. Its critics may have fewer reward groups."""
-        actor = {**weights["actor"], "log_std": self.actor.log_std.detach()}
-        self.load_weights(
-            {**weights, "actor": actor, "critics": extend_rows(weights["critics"], self.critics.state_dict())}
-        )
+        """Begin with the networks of another run, but with this run's exploration. They may be narrower than this run's, and their
+        critics may have fewer reward groups."""
+        grown = {
+            name: widen(weights[name], network.state_dict())
+            for name, network in (("actor", self.actor), ("averaged", self.averaged), ("critics", self.critics))
+            if name in weights
+        }
+        grown["actor"] = {**grown["actor"], "log_std": self.actor.log_std.detach()}
+        self.load_weights({**weights, **grown})
 
     def shared_state(self) -> dict[str, Any]:
         """Return the part of a checkpoint that is the same in all processes."""
@@ -263,6 +287,7 @@ class Trainer:
             "iteration": self.iteration,
             "curriculum": self.environment.curriculum(),
             "layout": self._layout(),
+            **({"teacher": self.teacher.state_dict()} if self.teacher else {}),
             **style,
         }
 

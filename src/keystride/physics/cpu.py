@@ -43,6 +43,7 @@ class CpuSimulator:
         self._fresh_history = self._history[0].copy()
         self._varied = {name: self._batch.expand(name) for name in _VARIED} if randomization else {}
         self._push_wait = np.zeros(environments, dtype=np.int64)
+        self._varied_count = round(randomization.share * environments) if randomization else 0
         if randomization:
             self._vary_bodies(randomization)
             self._push_wait[:] = self._random.integers(0, randomization.push_interval[1], size=environments)
@@ -117,15 +118,16 @@ class CpuSimulator:
 
     def _vary_bodies(self, ranges: Randomization) -> None:
         """Draw masses, which each robot keeps for good: MuJoCo derives constants from them, which takes time."""
-        base, count = self._model.body(self.robot.base_body).id, self.environments
-        self._varied["body_mass"][:, base] += self._random.uniform(*ranges.payload, size=count)
+        base, count = self._model.body(self.robot.base_body).id, self._varied_count
+        self._varied["body_mass"][:count, base] += self._random.uniform(*ranges.payload, size=count)
         shift = self._random.uniform(-ranges.center_of_mass, ranges.center_of_mass, size=(count, 3))
-        self._varied["body_ipos"][:, base] += shift
+        self._varied["body_ipos"][:count, base] += shift
         self._batch.set_const()
 
     def _randomize(self, ids: NDArray[np.intp]) -> None:
         if not self.randomization:
             return
+        ids = ids[ids < self._varied_count]
         ranges, count, nominal, varied = self.randomization, len(ids), self._model, self._varied
         friction, stiffness, damping = (
             self._random.uniform(*limits, size=(count, 1))
@@ -144,7 +146,7 @@ class CpuSimulator:
 
     def _push_when_due(self, ranges: Randomization) -> None:
         self._push_wait -= 1
-        due = np.flatnonzero(self._push_wait <= 0)
+        due = np.flatnonzero(self._push_wait[: self._varied_count] <= 0)
         if not len(due):
             return
         heading = self._random.uniform(-np.pi, np.pi, len(due))

@@ -39,6 +39,8 @@ class SensorErrors:
     """Mean number of control steps from one loss of the pose to the next; 0: the pose is never lost."""
     dropout_steps: int = 10
     """Control steps for which position and heading then keep their last values."""
+    share: float = 1.0
+    """Share of the robots, the first ones, that have these errors; the others measure exactly."""
 
 
 NO_ERRORS = SensorErrors()
@@ -65,6 +67,8 @@ class Sensors:
     def __init__(self, errors: SensorErrors, environments: int, joints: int = 12, *, seed: int = 0) -> None:
         self.errors = errors
         self._random = np.random.default_rng(seed)
+        exact = replace(errors, share=1.0) == NO_ERRORS
+        self._wrong_count = 0 if exact else round(errors.share * environments)
         self._zero = np.zeros((environments, joints))
         self._velocity_bias = np.zeros((environments, 3))
         self._height_bias = np.zeros(environments)
@@ -81,6 +85,7 @@ class Sensors:
         self._height_bias[ids] = self._random.uniform(-errors.height_bias, errors.height_bias, count)
         self._age[ids] = self._random.uniform(0.0, errors.delay, count)
         self._lost[ids] = 0
+        self._zero[self._wrong_count :] = 0.0
         before = {field.name: getattr(self._before or state, field.name).copy() for field in fields(State)}
         for name, values in before.items():
             values[ids] = getattr(state, name)[ids]
@@ -92,13 +97,13 @@ class Sensors:
 
     def measure(self, state: State) -> State:
         """Return what the robots measure in this state. Call it once each control step."""
-        if self.errors == NO_ERRORS:
+        if not self._wrong_count:
             return state
         old = _between(state, self._before or state, self._age)
         self._before = state
         position, orientation = self._hold_lost(self._noisy_height(old.position), self._tilted(old.orientation))
         velocity = self._with_noise(old.linear_velocity, self.errors.velocity) + self._velocity_bias
-        return replace(
+        measured = replace(
             old,
             position=position,
             orientation=orientation,
@@ -107,6 +112,9 @@ class Sensors:
             joint_angles=self._with_noise(old.joint_angles, self.errors.joint_angle) + self._zero,
             joint_velocities=self._with_noise(old.joint_velocities, self.errors.joint_velocity),
         )
+        for field in fields(State) if self._wrong_count < len(state.position) else ():
+            getattr(measured, field.name)[self._wrong_count :] = getattr(state, field.name)[self._wrong_count :]
+        return measured
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that future measurements depend on."""

@@ -77,6 +77,8 @@ class Randomization:
     """Largest shift of the trunk's centre of mass along each axis in m, drawn once for each robot."""
     strength: tuple[float, float] = (1.0, 1.0)
     """Factor on what each motor produces: gains, peak torque and supply voltage."""
+    share: float = 1.0
+    """Share of the robots, the first ones, that differ at all; the others are nominal and never pushed."""
 
 
 ROBOT_RANDOMIZATION = Randomization(

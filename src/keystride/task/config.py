@@ -115,6 +115,8 @@ class TaskConfig:
     """Whether an episode terminates when a joint reaches its limit, as in the paper for policies that run on the robot."""
     randomize: Literal["nothing", "paper", "robot"] = "nothing"
     """Domain randomization: nothing, the paper's ranges, or these with payloads, weak motors and measurement errors (robot)."""
+    randomized_share: float = 1.0
+    """Share of the robots that are randomized; the others keep what was learned on the nominal robot from being forgotten."""
     ranges: KeyframeRanges = field(default_factory=KeyframeRanges)
     goal_widths: GoalWidths = field(default_factory=GoalWidths)
     regularization: RegularizationWidths = field(default_factory=RegularizationWidths)

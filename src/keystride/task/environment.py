@@ -45,6 +45,13 @@ RANDOMIZATIONS: dict[str, tuple[Randomization | None, SensorErrors]] = {
 """How robots differ and how far off their sensors are, by the names that `TaskConfig.randomize` takes."""
 
 
+def randomization(config: TaskConfig) -> tuple[Randomization | None, SensorErrors]:
+    """Return how robots differ and how far off their sensors are in a task."""
+    bodies, errors = RANDOMIZATIONS[config.randomize]
+    share = config.randomized_share
+    return bodies and replace(bodies, share=share), replace(errors, share=share)
+
+
 @dataclass(frozen=True)
 class Observation:
     """What the policy sees of E robots."""
@@ -104,7 +111,7 @@ class KeyframeEnvironment:
         self._frame, self._turn = np.zeros(count, dtype=np.intp), np.zeros(count)  # of the clip that an episode follows
         self._follows, self._rare = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
         self._place = np.zeros((count, 3))  # where the robot was when its last keyframe was due
-        self._sensors = Sensors(RANDOMIZATIONS[config.randomize][1], count, seed=seed + 1)
+        self._sensors = Sensors(randomization(config)[1], count, seed=seed + 1)
         self._random_share = config.ranges.random_share[0]
         self._reached = paper_widths(config.goal_widths) * config.goal_widths.start
         self._tally: dict[str, tuple[float, float]] = {}

@@ -16,6 +16,8 @@ from keystride.robot.description import Floats, Robot
 from keystride.task.config import GoalWidths, RegularizationWidths, TaskConfig
 
 Bools = NDArray[np.bool_]
+CLEARANCE = 0.05  # m: how high dogs of this size lift their feet
+FOOT_DRAG = 1.0  # m/s over all feet at which the reward for footwork falls to 1 / e
 
 
 def kernel(x: Floats, sigma: Floats | float, delta: float = 0.0) -> Floats:
@@ -102,6 +104,13 @@ def standing_still(state: State, position: Floats) -> Floats:
         + 0.2 * kernel(away[:, :2], 0.12)
         + 0.15 * kernel(away[:, 2:], 0.06)
     )
+
+
+def foot_drag(feet: Floats, previous: Floats, dt: float, foot_radius: float) -> Floats:
+    """Return how fast feet (E, 4, 3) move along the ground, m/s, summed over the feet; those lifted by `CLEARANCE` do not count."""
+    speed = np.linalg.norm((feet - previous)[..., :2], axis=-1) / dt  # (E, 4)
+    nearness = np.clip(1.0 - (feet[..., 2] - foot_radius) / CLEARANCE, 0.0, 1.0)
+    return np.sum(speed * nearness, axis=-1)
 
 
 def error_sizes(error: Floats) -> Floats:
@@ -202,10 +211,18 @@ def stillness_reward(step: ControlStep) -> Floats:
     return reward
 
 
+def footwork_reward(step: ControlStep) -> Floats:
+    """Reward feet that stay where they stand and are lifted when they swing."""
+    drag = foot_drag(step.state.feet_in_world, step.before.feet_in_world, CONTROL_DT, step.robot.foot_radius)
+    step.log("foot_drag", drag)
+    return np.exp(-drag / FOOT_DRAG)
+
+
 REWARDS: Mapping[str, Reward] = {
     "goal": goal_reward,
     "regularization": regularization_reward,
     "tracking": tracking_reward,
     "stillness": stillness_reward,
+    "footwork": footwork_reward,
 }
 """The rewards of the task by the names that reward groups use. The style reward is the discriminator's."""

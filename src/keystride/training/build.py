@@ -18,7 +18,7 @@ from keystride.physics.cpu import CpuSimulator
 from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig
-from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment
+from keystride.task.environment import KeyframeEnvironment, randomization
 from keystride.task.rewards import REWARDS, Reward
 from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
 from keystride.training.config import EvaluationConfig, TrainingConfig
@@ -47,8 +47,8 @@ def make_environment(
     demonstrations: bool = False,
 ) -> KeyframeEnvironment:
     """Return the task for a number of the library's robots, simulated on one thread."""
-    randomization, _ = RANDOMIZATIONS[task.randomize]
-    physics = CpuSimulator(library.robot, robots, randomization=randomization, seed=seed, threads=1)
+    bodies, _ = randomization(task)
+    physics = CpuSimulator(library.robot, robots, randomization=bodies, seed=seed, threads=1)
     return KeyframeEnvironment(
         library.robot, physics, library, task, rewards=rewards, demonstrations=demonstrations, seed=seed + 1
     )
@@ -67,7 +67,7 @@ def make_trainer(config: TrainingConfig, library: Library, rewards: Mapping[str,
         robots,
         seed,
         rewards={**REWARDS, **(rewards or {})},
-        demonstrations=config.learner.ppo.clone > 0.0,
+        demonstrations=config.learner.ppo.clone > 0.0 or config.learner.ppo.imitation_steps > 0,
     )
     robot, device = library.robot, config.device
     return Trainer(
