@@ -5,7 +5,7 @@ import pytest
 from hypothesis import settings
 from pytest import TerminalReporter  # noqa: PT013
 
-from keystride.commands.graphics import choose_graphics
+from keystride.commands.main import choose_graphics
 
 # No asserted times: a busy machine is not a failure. Derandomised: a run that failed fails again.
 settings.register_profile("keystride", deadline=None, derandomize=True)

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from keystride.commands.graphics import LIBRARIES, choose_graphics
+from keystride.commands.main import choose_graphics
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,7 @@
 """The `keystride` command: every sub-command, one line each."""
 
+import ctypes
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +21,9 @@ from keystride.benchmarks.train import BenchmarkTrain
 from keystride.commands import errors
 from keystride.commands.check import CheckScripts
 from keystride.commands.curves import CompareCurves
-from keystride.commands.deploy import DeployGo2, DeployGuard
-from keystride.commands.deploy_tools import DeployReplay, DeploySelftest, DeploySim
+from keystride.commands.deploy import DeployGo2, DeployGuard, DeployReplay, DeploySelftest, DeploySim
 from keystride.commands.evaluate import Evaluate
 from keystride.commands.export import Export
-from keystride.commands.graphics import choose_graphics
 from keystride.commands.motion.importing import ImportMotion
 from keystride.commands.motion.report import ReportMotion
 from keystride.commands.motion.view import ViewMotion
@@ -35,6 +35,10 @@ from keystride.commands.train import Train
 from keystride.training.config import parse_training
 
 DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."
+GRAPHICS_LIBRARIES = {
+    "egl": "libEGL.so.1",
+    "osmesa": "libOSMesa.so.8",
+}  # for rendering off screen, the faster one first
 MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json alone, no --no-json beside it
 
 
@@ -132,3 +136,22 @@ def _member(name: str, command: type[Command] | Group, typed: Sequence[str]) -> 
         return Annotated[inner, tyro.conf.subcommand(name, description=command.description)]
     text = cleandoc(command.__doc__ or "")
     return Annotated[command, tyro.conf.subcommand(name, description=text if name in typed else text.split("\n\n")[0])]
+
+
+def choose_graphics() -> None:
+    """Let MuJoCo render off screen on Linux without a display. Call it before mujoco is imported, which looks only once."""
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if sys.platform != "linux" or screen or "MUJOCO_GL" in os.environ:
+        return
+    for name, library in GRAPHICS_LIBRARIES.items():
+        if _loads(library):
+            os.environ["MUJOCO_GL"] = name
+            return
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
