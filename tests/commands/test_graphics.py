@@ -26,12 +26,12 @@ def test_with_a_screen_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux draws off screen by another library")
 def test_without_a_screen_a_library_that_is_there_is_chosen(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(LIBRARIES, "egl", "libc.so.6")  # loads everywhere
+    monkeypatch.setitem(GRAPHICS_LIBRARIES, "egl", "libc.so.6")  # loads everywhere
     choose_graphics()
     assert os.environ["MUJOCO_GL"] == "egl"
     monkeypatch.delenv("MUJOCO_GL")
-    monkeypatch.setitem(LIBRARIES, "egl", "libabsent.so.1")
-    monkeypatch.setitem(LIBRARIES, "osmesa", "libc.so.6")
+    monkeypatch.setitem(GRAPHICS_LIBRARIES, "egl", "libabsent.so.1")
+    monkeypatch.setitem(GRAPHICS_LIBRARIES, "osmesa", "libc.so.6")
     choose_graphics()
     assert os.environ["MUJOCO_GL"] == "osmesa"
     monkeypatch.delenv("MUJOCO_GL")
