@@ -19,7 +19,9 @@ for corner in range(1, 5):
 keyframes.append(keystride.Keyframe(time=4 * side / speed + 2.0, posture="sit", label="sit"))
 script = keystride.Script(keyframes=tuple(keyframes))
 
-for warning in warnings(script):  # what the robot will hardly manage, before anything is simulated
+for warning in warnings(
+    script, keystride.load_robot("go2")
+):  # what the robot will hardly manage, before anything is simulated
     print(warning)
 save_script(script, out / "square.yaml")
 

@@ -39,7 +39,7 @@ def play(
     """
     robot = _robot(robot)
     name = "script" if isinstance(script, Script) else Path(script).stem
-    script = script if isinstance(script, Script) else load_script(script)
+    script = script if isinstance(script, Script) else load_script(script, robot)
     label = "policy" if isinstance(policy, Policy) else Path(policy).name
     policy = policy if isinstance(policy, Policy) else open_policy(policy, robot=robot)
     return play_script(policy, robot, script, title=title or name, policy=label)

@@ -32,15 +32,15 @@ def test_brier_is_the_mean_square():
 
 
 def test_the_critic_is_asked_when_the_keyframe_before_is_due():
-    goals = goals_of(random_scripts(3, np.random.default_rng(1)))
-    when = critic_values(StandStill(GO2), Nearness(), 0, goals)
+    goals = goals_of(random_scripts(3, np.random.default_rng(1)), GO2)
+    when = critic_values(GO2, StandStill(GO2), Nearness(), 0, goals)
     np.testing.assert_array_equal(when[:, 0], 0)
     np.testing.assert_array_equal(when[:, 1:], goals.step[:, :-1])
 
 
 def test_who_stands_still_meets_what_is_near_and_both_forecasts_know():
-    goals = goals_of(random_scripts(24, np.random.default_rng(2)))
-    found = predict(StandStill(GO2), Nearness(), 1, goals, rollouts=4)
+    goals = goals_of(random_scripts(24, np.random.default_rng(2)), GO2)
+    found = predict(GO2, StandStill(GO2), Nearness(), 1, goals, rollouts=4)
     away = np.linalg.norm(goals.position[..., :2], axis=-1)
     assert found.met[away < 0.13].all()  # the threshold is 0.15, and standing is not quite still
     assert not found.met[away > 0.17].any()

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from keystride.commands.main import choose_graphics
+from keystride.commands.main import GRAPHICS_LIBRARIES, choose_graphics
 
 
 @pytest.fixture(autouse=True)

@@ -33,17 +33,17 @@ def test_stubs_stay_on_this_machine():
 def test_a_script_that_no_go2_can_play_is_refused_unless_one_insists(tmp_path):
     path = script(tmp_path, IMPOSSIBLE)
     with pytest.raises(Refused, match=r"keyframe 1: 45\.0 m/s"):
-        checked_script(path, doubtful=False)
-    assert len(checked_script(path, doubtful=True).keyframes) == 1
+        checked_script(path, GO2, doubtful=False)
+    assert len(checked_script(path, GO2, doubtful=True).keyframes) == 1
 
 
 def test_a_script_that_a_policy_was_not_trained_for_is_refused_unless_one_insists(tmp_path):
     backwards = script(tmp_path, Keyframe(time=3.0, position=(-1.0, 0.0), yaw=0.0))
-    player, asked = open_player("go2-pose", GO2, "lo"), checked_script(backwards, doubtful=False)
+    player, asked = open_player("go2-pose", GO2, "lo"), checked_script(backwards, GO2, doubtful=False)
     with pytest.raises(Refused, match=r"180 degrees off .*--outside-training"):
         outside(backwards, player, asked, allowed=False)
     assert "180 degrees off" in outside(backwards, player, asked, allowed=True)[0]
-    long = checked_script(script(tmp_path, Keyframe(time=8.0, position=(2.0, 0.0))), doubtful=False)
+    long = checked_script(script(tmp_path, Keyframe(time=8.0, position=(2.0, 0.0))), GO2, doubtful=False)
     assert outside(backwards, player, long, allowed=False) == []
     with pytest.raises(Refused, match=r"8\.00 s after the one before"):
         outside(backwards, open_player("go2-pose", GO2, "lo", inbetween=False), long, allowed=False)

@@ -26,7 +26,7 @@ GOALS = {"goal_position": 3, "goal_angles": 3, "goal_posture": 12, "goal_time": 
 
 @pytest.fixture
 def policy(tmp_path: Path) -> Policy:
-    return Policy.load(write_policy(tmp_path / "hand.onnx"))
+    return Policy.load(write_policy(tmp_path / "hand.onnx"), robot=GO2)
 
 
 def write_policy(path: Path, stiffness: float = 33.0, outputs: tuple[str, ...] = ("joint_targets", "action")) -> Path:
@@ -81,13 +81,13 @@ def state(joints: np.ndarray) -> MeasuredState:
 
 
 def test_gains_are_the_policys_own(policy):
-    gains = PolicyPlayer(policy).gains
+    gains = PolicyPlayer(policy, GO2).gains
     assert (gains.stiffness == 33.0).all()
     assert (gains.damping == 0.75).all()
 
 
 def test_the_previous_action_is_handed_on_and_forgotten_at_a_new_start(policy):
-    player, goals = PolicyPlayer(policy), empty_goals(1, 2)
+    player, goals = PolicyPlayer(policy, GO2), empty_goals(1, 2)
     joints = GO2.stance + 0.1  # what asks for these is 0.1 rad / 0.25 = 0.4
     first, second, third = (player.step(state(joints), goals, step) - joints for step in range(3))
     assert np.allclose([first[0], second[0], third[0]], [0.4, 0.2, 0.1], atol=1e-6)
@@ -99,7 +99,7 @@ def test_a_script_longer_than_the_policy_can_hold(policy):
     goals = empty_goals(1, 9)
     goals.step[0] = np.arange(9) * 50
     goals.presence[..., 0] = True
-    assert PolicyPlayer(policy).step(state(GO2.stance.copy()), goals, 100).shape == (12,)
+    assert PolicyPlayer(policy, GO2).step(state(GO2.stance.copy()), goals, 100).shape == (12,)
 
 
 @pytest.mark.parametrize("stiffness", [0.0, 500.0])

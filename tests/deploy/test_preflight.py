@@ -66,7 +66,7 @@ def test_without_a_terminal_nobody_can_confirm():
 
 
 def test_the_fence_is_as_wide_as_the_script_needs():
-    assert fence_around(WALK) == pytest.approx(0.6 + FENCE_MARGIN)
+    assert fence_around(WALK, GO2) == pytest.approx(0.6 + FENCE_MARGIN)
 
 
 def test_outside_the_fence_the_robot_lies_down():

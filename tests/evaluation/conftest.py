@@ -85,7 +85,7 @@ def standing_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def standing(standing_path: Path) -> Policy:
-    return Policy.load(standing_path)
+    return Policy.load(standing_path, robot=GO2)
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +98,7 @@ def position_standing_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def position_standing(position_standing_path: Path) -> Policy:
-    return Policy.load(position_standing_path)
+    return Policy.load(position_standing_path, robot=GO2)
 
 
 class Collapsing:

@@ -27,7 +27,7 @@ def take(name: str) -> Goals:
 
 
 def test_the_papers_position_scenarios_in_our_axes() -> None:
-    straight, turn, slow = (scenario.goals(1) for scenario in ANTICIPATION_SCENARIOS)
+    straight, turn, slow = (scenario.goals(GO2, 1) for scenario in ANTICIPATION_SCENARIOS)
     assert [goals.step[0].tolist() for goals in (straight, turn, slow)] == [[50, 75], [50, 75], [50, 100]]
     for goals in (straight, turn, slow):
         assert goals.position[0, 0].tolist() == [1.0, 0.0, 0.32]
@@ -58,7 +58,7 @@ def test_paw_up_raises_one_front_foot_alone() -> None:
 
 
 def test_intervals_are_those_of_training() -> None:
-    for goals in [take(one.name) for one in MATCHING_SCENARIOS] + [one.goals(1) for one in TRAJECTORIES]:
+    for goals in [take(one.name) for one in MATCHING_SCENARIOS] + [one.goals(GO2, 1) for one in TRAJECTORIES]:
         steps = np.diff(goals.step[0], prepend=0)
         assert steps.min() >= 25
         assert steps.max() <= 50
@@ -66,7 +66,7 @@ def test_intervals_are_those_of_training() -> None:
 
 
 def test_one_goal_several_times() -> None:
-    goals = [one.goals(1) for one in TIMINGS]
+    goals = [one.goals(GO2, 1) for one in TIMINGS]
     assert len({float(g.step[0, 0]) for g in goals}) == len(goals)
     assert all(np.array_equal(g.position, goals[0].position) for g in goals)
 

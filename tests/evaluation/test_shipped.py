@@ -27,7 +27,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_it_performs_the_examples_without_a_fall(name: str, script: Path) -> None:
-    recording = play_script(Policy.load(name), GO2, load_script(script), title=script.stem, policy=name)
+    recording = play_script(Policy.load(name, robot=GO2), GO2, load_script(script), title=script.stem, policy=name)
     assert recording.fell_at is None
 
 
@@ -37,7 +37,7 @@ def test_it_stays_near_the_figures_of_its_card(name: str, libraries: Libraries) 
     if not card.is_file():
         pytest.skip(f"{name} has no figures yet")
     written = {_key(row): row["mean"] for row in json.loads(card.read_text())["rows"]}
-    setting = Setting(GO2, Contender(name, Policy.load(name)), libraries, episodes=EPISODES)
+    setting = Setting(GO2, Contender(name, Policy.load(name, robot=GO2)), libraries, episodes=EPISODES)
     rows = [*matching(setting).rows, *anticipation(setting).rows]
     compared = [row for row in rows if row.metric in MARGINS and _key(row.as_dict()) in written]
     assert compared

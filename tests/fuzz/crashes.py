@@ -117,14 +117,14 @@ def pack_bundle(folder: Path) -> None:
     from keystride.policy.bundle import SHIPPED
     from keystride.policy.packing import pack
 
-    pack(SHIPPED / "go2-position", folder / "bundle")
+    pack(SHIPPED / "go2-position", folder / "bundle", robot=GO2)
 
 
 def check_bundle(folder: Path) -> None:
     from keystride.policy.packing import check_bundle as check
     from keystride.policy.provenance import read_settings
 
-    check(folder / "bundle")
+    check(folder / "bundle", GO2)
     read_settings(folder / "bundle")
     check_leftovers(folder / "bundle")
 

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,8 @@ def read_library(path: Path) -> None:
 
 def read_script(path: Path) -> None:
     script = load_script(path)
-    warnings(script)
-    resolve(script)
+    warnings(script, GO2)
+    resolve(script, GO2)
 
 
 def read_upload(path: Path) -> None:
@@ -85,14 +85,14 @@ def read_upload(path: Path) -> None:
 def read_bundle(path: Path) -> None:
     from keystride.policy.trained import load_trained, metadata_of
 
-    metadata_of(load_trained(path.parent), GO2, values=False)  # as export does
+    metadata_of(load_trained(path.parent, GO2), GO2, values=False)  # as export does
 
 
 def pack_bundle(path: Path) -> None:
     from keystride.policy.packing import pack
 
     with tempfile.TemporaryDirectory() as folder:
-        pack(path.parent, Path(folder) / "packed")
+        pack(path.parent, Path(folder) / "packed", robot=GO2)
 
 
 @cache
@@ -187,8 +187,8 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "selection": load_selection,
     "script": read_script,
     "upload": read_upload,
-    "policy": Policy.load,
-    "critic": ExportedCritics.load,
+    "policy": partial(Policy.load, robot=GO2),
+    "critic": partial(ExportedCritics.load, robot=GO2),
     "bundle": read_bundle,
     "pack": pack_bundle,
     "curve": read_metrics,

@@ -6,9 +6,11 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from keystride.keyframes.limits import TILT_LIMITS
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.script import Keyframe, Obstacle, Script, Stage, Unit
 from keystride.robot.go2 import GO2
+
+POSTURES = named_postures(GO2)
 
 LIMITS = list(zip(GO2.joint_names, GO2.lower.tolist(), GO2.upper.tolist(), strict=True))
 

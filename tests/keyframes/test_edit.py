@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from keystride import geometry
 from keystride.keyframes.edit import complete, concatenate, in_unit, mirror, shift
 from keystride.keyframes.goals import Goals
-from keystride.keyframes.postures import POSTURES, mirror_name, posture
+from keystride.keyframes.postures import mirror_name, named_postures, posture
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.resolve import place_goals, resolve, spots
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
+
+POSTURES = named_postures(GO2)
 
 seconds = st.integers(0, 500).map(lambda step: round(step * 0.02, 2))
 
@@ -35,7 +37,7 @@ def test_shifting_there_and_back_changes_nothing(script: Script, later: float):
 @given(script=..., later=seconds)
 @settings(max_examples=20)
 def test_shifting_moves_every_step_by_the_same(script: Script, later: float):
-    moved, before = resolve(shift(script, later)), resolve(script)
+    moved, before = resolve(shift(script, later), GO2), resolve(script, GO2)
     np.testing.assert_array_equal(moved.step - before.step, round(later / 0.02))
 
 
@@ -53,7 +55,7 @@ def test_mirroring_twice_changes_nothing(script: Script):
 @given(script=...)
 @settings(max_examples=20)
 def test_mirrored_goals_are_the_mirror_image_of_the_goals(script: Script):
-    goals, image = resolve(script), resolve(mirror(script))
+    goals, image = resolve(script, GO2), resolve(mirror(script), GO2)
     np.testing.assert_allclose(image.position, goals.position * geometry.MIRROR_VECTOR, atol=1e-9)
     np.testing.assert_allclose(image.angles, goals.angles * geometry.MIRROR_ROTATION, atol=1e-12)
     np.testing.assert_allclose(image.posture, GO2.mirror_joints(goals.posture), atol=1e-12)
@@ -61,14 +63,14 @@ def test_mirrored_goals_are_the_mirror_image_of_the_goals(script: Script):
 
 def test_every_posture_name_has_the_name_of_its_mirror_image():
     for name in POSTURES:
-        expected = GO2.mirror_joints(posture(name).joints)
-        np.testing.assert_allclose(posture(mirror_name(name)).joints, expected, atol=1e-12)
+        expected = GO2.mirror_joints(posture(name, GO2).joints)
+        np.testing.assert_allclose(posture(mirror_name(name), GO2).joints, expected, atol=1e-12)
 
 
 @given(first=..., second=...)
 @settings(max_examples=20)
 def test_the_second_script_is_played_from_where_the_first_one_ends(first: Script, second: Script):
-    joined, before, after = resolve(concatenate(first, second)), resolve(first), resolve(second)
+    joined, before, after = resolve(concatenate(first, second), GO2), resolve(first, GO2), resolve(second, GO2)
     end = spots(first)[-1]
     after.step[:] += before.step[0, -1]
     after = place_goals(after, np.array([[end.x, end.y]]), np.array([end.yaw]))
@@ -81,7 +83,7 @@ def test_the_second_script_is_played_from_where_the_first_one_ends(first: Script
 @settings(max_examples=10)
 def test_joining_is_associative(one: Script, two: Script, three: Script):
     left, right = concatenate(concatenate(one, two), three), concatenate(one, concatenate(two, three))
-    assert_same_goals(resolve(left), resolve(right))
+    assert_same_goals(resolve(left, GO2), resolve(right, GO2))
 
 
 def test_a_turn_and_a_walk_joined_walk_along_the_new_heading():
@@ -104,14 +106,14 @@ def test_a_script_that_starts_at_once_needs_a_gap():
 def test_units_change_the_figures_and_not_the_goals(script: Script):
     other = in_unit(script, "radians" if script.angles == "degrees" else "degrees")
     assert other.angles != script.angles
-    assert_same_goals(resolve(other), resolve(script))
+    assert_same_goals(resolve(other, GO2), resolve(script, GO2))
 
 
 def test_completing_fills_what_a_named_posture_leaves_open():
     script = Script(
         keyframes=(Keyframe(time=1, position=(1, 2), roll=3, posture="sit"), Keyframe(time=2, position=(1, 2)))
     )
-    sitting, other = complete(script).keyframes
-    assert sitting.position == (1.0, 2.0, posture("sit").height)
+    sitting, other = complete(script, GO2).keyframes
+    assert sitting.position == (1.0, 2.0, posture("sit", GO2).height)
     assert (sitting.roll, sitting.pitch, sitting.yaw) == (3.0, pytest.approx(-36.0), None)
     assert other == script.keyframes[1]

@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given, settings
 
 from keystride.keyframes.feasibility import demands, lowest_foot, warnings
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
+
+POSTURES = named_postures(GO2)
 
 
 def script(*keyframes: Keyframe) -> Script:
@@ -17,19 +20,19 @@ def test_speed_is_distance_over_the_time_since_the_last_position():
     walk = script(
         Keyframe(time=1, position=(0.3, 0.4)), Keyframe(time=2, yaw=45), Keyframe(time=3, position=(3.3, 4.4))
     )
-    assert [demand.speed for demand in demands(walk)] == [pytest.approx(0.5), None, pytest.approx(2.5)]
-    assert [demand.standing_start for demand in demands(walk)] == [True, False, False]
+    assert [demand.speed for demand in demands(walk, GO2)] == [pytest.approx(0.5), None, pytest.approx(2.5)]
+    assert [demand.standing_start for demand in demands(walk, GO2)] == [True, False, False]
 
 
 def test_turn_rate_takes_the_shorter_way():
     turn = script(Keyframe(time=1, yaw=170), Keyframe(time=2, position=(0, 0)), Keyframe(time=3, yaw=-170))
-    rates = [demand.turn_rate for demand in demands(turn)]
+    rates = [demand.turn_rate for demand in demands(turn, GO2)]
     assert rates == [pytest.approx(np.radians(170.0)), None, pytest.approx(np.radians(10.0))]
-    assert warnings(turn) == []
+    assert warnings(turn, GO2) == []
 
 
 def test_joint_speed_counts_from_the_stance():
-    demand = demands(script(Keyframe(time=0.5, posture={"FL_hip_joint": 30.0})))[0]
+    demand = demands(script(Keyframe(time=0.5, posture={"FL_hip_joint": 30.0})), GO2)[0]
     assert demand.joint_speed is not None
     assert demand.joint_speed[0] == pytest.approx(np.radians(60.0))
     np.testing.assert_array_equal(demand.joint_speed[1:], 0.0)
@@ -52,29 +55,29 @@ def test_joint_speed_counts_from_the_stance():
     ],
 )
 def test_each_excess_has_its_warning(keyframes: list[Keyframe], words: str):
-    (warning,) = warnings(script(*keyframes))
+    (warning,) = warnings(script(*keyframes), GO2)
     assert words in warning.message
     assert warning.row == len(keyframes) - 1
 
 
 def test_what_a_go2_does_has_no_warning():
     walk = [Keyframe(time=1, position=(1.4, 0, 0.32), yaw=170), Keyframe(time=2, position=(4.2, 0, 0.44), yaw=-20)]
-    assert warnings(script(*walk)) == []
+    assert warnings(script(*walk), GO2) == []
 
 
 @pytest.mark.parametrize("name", [name for name, found in POSTURES.items() if not found.airborne])
 def test_named_postures_stand_on_the_ground_at_their_height(name: str):
-    gap = lowest_foot(Keyframe(time=1, posture=name), POSTURES[name].height, "degrees")
+    gap = lowest_foot(Keyframe(time=1, posture=name), POSTURES[name].height, "degrees", GO2)
     assert gap == pytest.approx(0.0, abs=1e-9)
 
 
 def test_every_named_posture_is_within_reach_at_its_own_height():
     for name, found in POSTURES.items():
-        assert warnings(script(Keyframe(time=1, position=(0, 0, found.height), posture=name))) == []
+        assert warnings(script(Keyframe(time=1, position=(0, 0, found.height), posture=name)), GO2) == []
 
 
 @given(asked=...)
 @settings(max_examples=25)
 def test_every_script_can_be_judged(asked: Script):
-    assert len(demands(asked)) == len(asked.keyframes)
-    assert all(0 <= warning.row < len(asked.keyframes) for warning in warnings(asked))
+    assert len(demands(asked, GO2)) == len(asked.keyframes)
+    assert all(0 <= warning.row < len(asked.keyframes) for warning in warnings(asked, GO2))

@@ -9,6 +9,7 @@ from keystride.keyframes.goals import VISIBLE_STEPS_AFTER, Goals, empty_goals, u
 from keystride.keyframes.postures import posture
 from keystride.keyframes.resolve import finished, resolve, script_goals, spots, stack, window
 from keystride.keyframes.script import Keyframe, Script
+from keystride.robot.go2 import GO2
 
 
 def walk(*keyframes: Keyframe) -> Script:
@@ -16,21 +17,21 @@ def walk(*keyframes: Keyframe) -> Script:
 
 
 def yaws(*steps: int) -> Goals:
-    return resolve(walk(*(Keyframe(time=step * 0.02, yaw=step) for step in steps)))
+    return resolve(walk(*(Keyframe(time=step * 0.02, yaw=step) for step in steps)), GO2)
 
 
 def test_a_keyframe_becomes_a_row_in_metres_and_radians():
-    goals = resolve(walk(Keyframe(time=0.5, position=(1, 2, 0.3), roll=10, yaw=-90, posture="sit")))
+    goals = resolve(walk(Keyframe(time=0.5, position=(1, 2, 0.3), roll=10, yaw=-90, posture="sit")), GO2)
     assert goals.step.tolist() == [[25]]
     assert goals.presence.tolist() == [[[True, True, False, True, True]]]
     assert goals.height.tolist() == [[True]]
     np.testing.assert_allclose(goals.position[0, 0], [1.0, 2.0, 0.3])
     np.testing.assert_allclose(goals.angles[0, 0], [np.radians(10), 0.0, -np.pi / 2])
-    np.testing.assert_array_equal(goals.posture[0, 0], posture("sit").joints)
+    np.testing.assert_array_equal(goals.posture[0, 0], posture("sit", GO2).joints)
 
 
 def test_a_position_of_two_figures_has_no_height():
-    goals = resolve(walk(Keyframe(time=0.5, position=(1, 2))))
+    goals = resolve(walk(Keyframe(time=0.5, position=(1, 2))), GO2)
     assert not goals.height[0, 0]
     np.testing.assert_array_equal(goals.position[0, 0], [1.0, 2.0, 0.0])
 
@@ -45,7 +46,8 @@ def test_relative_offsets_add_up_along_the_last_yaw():
             Keyframe(time=5, position=(1, 0), relative=True),  # ahead is -x
             Keyframe(time=6, position=(5, 5)),  # absolute again
             Keyframe(time=7, position=(1, 0), relative=True),
-        )
+        ),
+        GO2,
     )
     expected = [[1, 0], [0, 0], [1, 1], [0, 1], [-1, 1], [5, 5], [4, 5]]
     np.testing.assert_allclose(goals.position[0, :, :2], expected, atol=1e-12)
@@ -54,20 +56,20 @@ def test_relative_offsets_add_up_along_the_last_yaw():
 
 def test_the_start_moves_and_turns_everything():
     script = walk(Keyframe(time=1, position=(1, 0, 0.3), yaw=170), Keyframe(time=2, pitch=5))
-    goals = script_goals(script, np.array([[10.0, 20.0, 9.0]]), np.array([np.pi / 2]))
+    goals = script_goals(script, np.array([[10.0, 20.0, 9.0]]), np.array([np.pi / 2]), robot=GO2)
     np.testing.assert_allclose(goals.position[0], [[10.0, 21.0, 0.3], [0.0, 0.0, 0.0]], atol=1e-12)
     np.testing.assert_allclose(np.degrees(goals.angles[0]), [[0.0, 0.0, -100.0], [0.0, 5.0, 0.0]], atol=1e-9)
 
 
 def test_one_script_for_many_robots():
     position, yaw = np.arange(10.0).reshape(5, 2), np.linspace(0, 1, 5)
-    goals = script_goals(walk(Keyframe(time=1, position=(0, 0))), position, yaw)
+    goals = script_goals(walk(Keyframe(time=1, position=(0, 0))), position, yaw, robot=GO2)
     np.testing.assert_array_equal(goals.position[:, 0, :2], position)
 
 
 def test_many_scripts_are_padded_with_unused_rows():
     long = walk(Keyframe(time=1, yaw=1), Keyframe(time=2, yaw=2))
-    goals = script_goals([walk(Keyframe(time=1, yaw=1)), long])
+    goals = script_goals([walk(Keyframe(time=1, yaw=1)), long], robot=GO2)
     assert goals.step.shape == (2, 2)
     assert used(goals).tolist() == [[True, False], [True, True]]
 
@@ -75,7 +77,7 @@ def test_many_scripts_are_padded_with_unused_rows():
 @given(script=...)
 @settings(max_examples=25)
 def test_absent_components_hold_zeros_wherever_the_robot_starts(script: Script):
-    goals = script_goals(script, np.array([[3.0, 4.0]]), np.array([1.0]))
+    goals = script_goals(script, np.array([[3.0, 4.0]]), np.array([1.0]), robot=GO2)
     assert not goals.position[~goals.presence[..., 0]].any()
     assert not goals.angles[~goals.presence[..., 1:4]].any()
     assert not goals.posture[~goals.presence[..., 4]].any()
@@ -85,7 +87,7 @@ def test_absent_components_hold_zeros_wherever_the_robot_starts(script: Script):
 @given(script=...)
 @settings(max_examples=25)
 def test_the_last_spot_is_the_last_position_and_yaw(script: Script):
-    goals, end = resolve(script), spots(script)[-1]
+    goals, end = resolve(script, GO2), spots(script)[-1]
     placed = goals.position[0][goals.presence[0, :, 0]]
     turned = goals.angles[0][goals.presence[0, :, 3]]
     np.testing.assert_allclose([end.x, end.y], placed[-1, :2] if len(placed) else [0, 0])

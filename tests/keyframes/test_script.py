@@ -27,23 +27,23 @@ def test_keyframes_cannot_be_changed_behind_the_script():
 
 
 def test_a_mapping_leaves_the_other_joints_in_the_stance():
-    angles = posture_angles({"FR_hip_joint": 30.0}, "degrees")
+    angles = posture_angles({"FR_hip_joint": 30.0}, "degrees", GO2)
     assert angles[3] == pytest.approx(np.pi / 6)
     np.testing.assert_array_equal(np.delete(angles, 3), np.delete(GO2.stance, 3))
 
 
 def test_twelve_angles_are_in_the_unit_of_the_header():
-    np.testing.assert_allclose(posture_angles(tuple(np.degrees(GO2.stance)), "degrees"), GO2.stance)
-    np.testing.assert_allclose(posture_angles(tuple(GO2.stance), "radians"), GO2.stance)
+    np.testing.assert_allclose(posture_angles(tuple(np.degrees(GO2.stance)), "degrees", GO2), GO2.stance)
+    np.testing.assert_allclose(posture_angles(tuple(GO2.stance), "radians", GO2), GO2.stance)
 
 
 def test_a_name_means_the_named_posture():
-    np.testing.assert_array_equal(posture_angles("sit", "degrees"), posture("sit").joints)
+    np.testing.assert_array_equal(posture_angles("sit", "degrees", GO2), posture("sit", GO2).joints)
 
 
 def test_a_limit_rounded_to_whole_degrees_is_taken_as_the_limit():
     script = Script(keyframes=(Keyframe(time=1, posture={"FL_calf_joint": -156.0}),))
-    assert posture_angles(script.keyframes[0].posture, "degrees")[2] == GO2.lower[2]
+    assert posture_angles(script.keyframes[0].posture, "degrees", GO2)[2] == GO2.lower[2]
 
 
 def test_the_python_constructor_checks_limits_too():

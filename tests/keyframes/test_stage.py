@@ -15,6 +15,7 @@ from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.script import MAX_CORNERS, MAX_OBSTACLES, Keyframe, Obstacle, Script, Stage
 from keystride.keyframes.stage import area, circle, crossing_edges, distances, inside, outline
 from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
 
 SQUARE = ((-1.0, -1.0), (3.0, -1.0), (3.0, 1.0), (-1.0, 1.0))
 ELL = ((0.0, 0.0), (2.0, 0.0), (2.0, 1.0), (1.0, 1.0), (1.0, 2.0), (0.0, 2.0))  # not convex
@@ -27,7 +28,7 @@ def walk(*places: tuple[float, float], **stage: object) -> Script:
 
 
 def messages(script: Script, plan: WaypointPlan | None = None) -> list[tuple[int, str]]:
-    return [(warning.row, warning.message) for warning in warnings(script, plan=plan)]
+    return [(warning.row, warning.message) for warning in warnings(script, plan=plan, robot=GO2)]
 
 
 def segment(*numbers: float) -> Floats:

@@ -75,16 +75,16 @@ def run_folder(config: TrainingConfig, trainer: Trainer, library: Library) -> Pa
 
 @pytest.fixture(scope="session")
 def trained(run_folder: Path) -> Trained:
-    return load_trained(run_folder)
+    return load_trained(run_folder, GO2)
 
 
 @pytest.fixture(scope="session")
 def bundle(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bundles") / "tiny"
-    pack(run_folder, folder)
+    pack(run_folder, folder, robot=GO2)
     return folder
 
 
 @pytest.fixture(scope="session")
 def policy(bundle: Path) -> Policy:
-    return Policy.load(bundle)
+    return Policy.load(bundle, robot=GO2)

@@ -7,6 +7,7 @@ from keystride.policy.bundle import POLICY_FILE, find, home, is_bundle, known, o
 from keystride.policy.loading import Weights, fingerprint, load_weights, open_policy, policy_content, save_weights
 from keystride.policy.metadata import PolicyError
 from keystride.policy.packing import check_bundle
+from keystride.robot.go2 import GO2
 
 
 def test_every_kind_of_policy_is_found(bundle: Path, run_folder: Path) -> None:
@@ -30,14 +31,14 @@ def test_a_run_opens_with_its_file_while_that_is_of_its_best_weights(
     run = tmp_path / "run"
     shutil.copytree(run_folder, run)
     (run / POLICY_FILE).write_bytes((bundle / POLICY_FILE).read_bytes())
-    assert policy_content(run) == (bundle / POLICY_FILE).read_bytes()
+    assert policy_content(run, GO2) == (bundle / POLICY_FILE).read_bytes()
     assert not is_bundle(run)
     weights = load_weights(run)
     better = {name: values + 1 for name, values in weights.actor.items()}
     (run / "best").mkdir()
     save_weights(Weights(better, weights.critics, {}), run / "best" / "learner.safetensors")
     shutil.copy(run / "checkpoints" / "00000007" / "learner.json", run / "best")
-    assert open_policy(run).metadata.weights_sha256 == fingerprint(better)
+    assert open_policy(run, robot=GO2).metadata.weights_sha256 == fingerprint(better)
 
 
 def test_a_run_without_a_file_says_how_to_get_one(run_folder: Path) -> None:
@@ -56,10 +57,12 @@ def test_a_runs_best_goes_before_its_latest_unless_that_is_asked_for(run_folder:
 
 
 def test_what_is_exported_is_handed_on_as_it_is(bundle: Path) -> None:
-    assert policy_content(bundle) == policy_content(bundle / POLICY_FILE) == (bundle / POLICY_FILE).read_bytes()
-    assert open_policy(bundle).metadata.robot == "unitree_go2"
+    assert (
+        policy_content(bundle, GO2) == policy_content(bundle / POLICY_FILE, GO2) == (bundle / POLICY_FILE).read_bytes()
+    )
+    assert open_policy(bundle, robot=GO2).metadata.robot == "unitree_go2"
 
 
 @pytest.mark.parametrize("name", known())
 def test_shipped_bundles_are_whole(name: str) -> None:
-    check_bundle(find(name))
+    check_bundle(find(name), GO2)

@@ -18,7 +18,7 @@ from keystride.robot.go2 import GO2
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
-    return Policy.load("go2-pose")
+    return Policy.load("go2-pose", robot=GO2)
 
 
 def standing(x: float = 0.0, yaw: float = 0.0, robots: int = 1) -> State:
@@ -43,12 +43,12 @@ def at(step: int, robots: int = 1) -> np.ndarray:
 
 
 def script(*keyframes: Keyframe) -> Goals:
-    return script_goals(Script(keyframes=keyframes))
+    return script_goals(Script(keyframes=keyframes), robot=GO2)
 
 
 def test_a_script_inside_the_trained_ranges_is_shown_as_it_is(policy: Policy) -> None:
     goals = script(Keyframe(time=0.8, position=(0.5, 0.0)), Keyframe(time=1.6, position=(1.0, 0.1)))
-    guide = Guide(policy)
+    guide = Guide(policy, GO2)
     for step in range(80):
         assert guide.seen(standing(), goals, at(step)) is goals
     assert guide.seen(standing(), goals, at(80)) is not goals  # the last keyframe is due: now it is told to stay
@@ -64,7 +64,7 @@ def test_it_acts_as_the_bare_policy_until_the_last_keyframe_is_due(policy: Polic
 
 
 def test_the_policy_never_sees_more_than_it_can_hold_and_always_something_to_come(policy: Policy) -> None:
-    goals, guide = script(Keyframe(time=7.0, position=(0.0, 0.0))), Guide(policy)
+    goals, guide = script(Keyframe(time=7.0, position=(0.0, 0.0))), Guide(policy, GO2)
     for step in range(0, 1500, 7):
         seen = guide.seen(standing(), goals, at(step))
         assert seen.step.shape[1] <= policy.metadata.max_keyframes
@@ -74,7 +74,7 @@ def test_the_policy_never_sees_more_than_it_can_hold_and_always_something_to_com
 
 
 def test_a_robot_with_nothing_to_do_is_told_to_stay(policy: Policy) -> None:
-    seen = Guide(policy).seen(standing(x=3.0, yaw=1.0), empty_goals(1, 1), at(0))
+    seen = Guide(policy, GO2).seen(standing(x=3.0, yaw=1.0), empty_goals(1, 1), at(0))
     shown = seen.presence[0].any(axis=-1)
     assert shown.any()
     np.testing.assert_allclose(seen.position[0, shown, :2], np.tile([3.0, 0.0], (shown.sum(), 1)))
@@ -82,7 +82,7 @@ def test_a_robot_with_nothing_to_do_is_told_to_stay(policy: Policy) -> None:
 
 
 def test_a_robot_that_was_shoved_off_its_path_gets_a_new_one_from_where_it_is(policy: Policy) -> None:
-    goals, guide = script(Keyframe(time=10.0, position=(0.0, 0.0))), Guide(policy)
+    goals, guide = script(Keyframe(time=10.0, position=(0.0, 0.0))), Guide(policy, GO2)
     guide.seen(standing(), goals, at(0))
     before = guide.route
     assert before is not None
@@ -98,8 +98,8 @@ def test_a_robot_that_was_shoved_off_its_path_gets_a_new_one_from_where_it_is(po
 def test_robots_of_a_batch_are_guided_as_if_each_were_alone(policy: Policy) -> None:
     near = Script(keyframes=(Keyframe(time=0.8, position=(0.5, 0.0)),))
     far = Script(keyframes=(Keyframe(time=6.0, position=(2.0, 1.0)),))
-    both, alone = Guide(policy), Guide(policy)
-    together, single = script_goals([near, far]), script_goals(far)
+    both, alone = Guide(policy, GO2), Guide(policy, GO2)
+    together, single = script_goals([near, far], robot=GO2), script_goals(far, robot=GO2)
     for step in (0, 10, 40, 41, 100, 200):
         seen = both.seen(standing(robots=2), together, at(step, 2))
         expected = alone.seen(standing(), single, at(step))
@@ -108,8 +108,8 @@ def test_robots_of_a_batch_are_guided_as_if_each_were_alone(policy: Policy) -> N
 
 
 def test_switched_off_it_is_the_bare_policy(policy: Policy) -> None:
-    assert guided(policy, inbetween=False) is policy
-    assert isinstance(guided(policy), Guide)
+    assert guided(policy, inbetween=False, robot=GO2) is policy
+    assert isinstance(guided(policy, GO2), Guide)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@ import pytest
 from keystride.keyframes.script import Keyframe, Script
 from keystride.policy.outside import outside_training, planned, waypoint_lines
 from keystride.policy.runtime import Policy
+from keystride.robot.go2 import GO2
 
 
 def messages(policy: str, *keyframes: Keyframe, inbetween: bool = True) -> list[str]:
-    metadata = Policy.load(policy).metadata
+    metadata = Policy.load(policy, robot=GO2).metadata
     return [
         f"{one.row}: {one.message}"
-        for one in outside_training(Script(keyframes=keyframes), metadata, inbetween=inbetween)
+        for one in outside_training(Script(keyframes=keyframes), metadata, inbetween=inbetween, robot=GO2)
     ]
 
 
@@ -37,5 +38,5 @@ def test_components_that_a_policy_does_not_know_are_named() -> None:
 @pytest.mark.parametrize(("seconds", "count"), [(0.9, 0), (1.5, 1), (3.0, 3)])
 def test_waypoints_can_be_listed(seconds: float, count: int) -> None:
     script = Script(keyframes=(Keyframe(time=seconds, position=(0.5, 0.0)),))
-    lines = waypoint_lines(planned(script, Policy.load("go2-pose").metadata))
+    lines = waypoint_lines(planned(script, Policy.load("go2-pose", robot=GO2).metadata, GO2))
     assert len(lines) == count

@@ -14,6 +14,7 @@ from keystride.policy.metadata import PolicyError
 from keystride.policy.packing import card, check_bundle, pack
 from keystride.policy.runtime import Policy
 from keystride.policy.trained import Trained, load_trained
+from keystride.robot.go2 import GO2
 
 ROW = {
     "suite": "matching",
@@ -36,7 +37,7 @@ def test_a_bundle_holds_everything_and_is_whole(bundle: Path, run_folder: Path) 
     assert content(bundle).keys() == {POLICY_FILE, CRITIC, WEIGHTS, CONFIG, CURVE, CARD}
     assert (bundle / CONFIG).read_bytes() == (run_folder / CONFIG).read_bytes()
     assert json.loads((bundle / CURVE).read_text())["training"]["reward/goal"] == [0.5]
-    check_bundle(bundle)
+    check_bundle(bundle, GO2)
 
 
 def test_a_policy_has_the_settings_of_the_stage_it_was_saved_in(run_folder: Path, tmp_path: Path) -> None:
@@ -46,14 +47,14 @@ def test_a_policy_has_the_settings_of_the_stage_it_was_saved_in(run_folder: Path
     recipe["task"]["goals"] = "position"
     recipe["stages"] = [{"name": "all", "until": 200_000, "overrides": {"task": {"goals": "any"}}}]
     (run / CONFIG).write_text(yaml.safe_dump(recipe))
-    assert load_trained(run).goals == "any"
-    pack(run, tmp_path / "bundles" / "staged")
-    assert load_trained(tmp_path / "bundles" / "staged").goals == "any"
+    assert load_trained(run, GO2).goals == "any"
+    pack(run, tmp_path / "bundles" / "staged", robot=GO2)
+    assert load_trained(tmp_path / "bundles" / "staged", GO2).goals == "any"
     assert yaml.safe_load((tmp_path / "bundles" / "staged" / CONFIG).read_text())["recipe"] == recipe
 
 
 def test_a_bundle_can_be_loaded_and_exported_like_its_run(bundle: Path, run_folder: Path) -> None:
-    assert load_trained(bundle).origin == load_trained(run_folder).origin
+    assert load_trained(bundle, GO2).origin == load_trained(run_folder, GO2).origin
 
 
 def test_onnx_of_other_weights_is_noticed(bundle: Path, tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_onnx_of_other_weights_is_noticed(bundle: Path, tmp_path: Path) -> None:
     actor = {name: values + 1 for name, values in weights.actor.items()}
     save_weights(Weights(actor, weights.critics, weights.discriminator), other / WEIGHTS)
     with pytest.raises(PolicyError, match=r"not made from its weights.safetensors"):
-        check_bundle(other)
+        check_bundle(other, GO2)
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def refuse(source: Path, folder: Path, error: type[Exception], reason: str, **mo
     """The attempt fails, and leaves the folder and its neighbours as they were."""
     before = {path.name: content(path) if path.is_dir() else path.read_bytes() for path in folder.parent.iterdir()}
     with pytest.raises(error, match=reason):
-        pack(source, folder, **more)
+        pack(source, folder, **more, robot=GO2)
     after = {path.name: content(path) if path.is_dir() else path.read_bytes() for path in folder.parent.iterdir()}
     assert after == before
 
@@ -113,13 +114,13 @@ def test_a_new_bundle_takes_the_old_ones_place_or_leaves_it(bundle: Path, copy: 
     figures, notes = copy.parent / "figures.json", copy.parent / "notes.md"
     figures.write_text(json.dumps({"rows": [ROW]}))
     notes.write_text("- It limps.\n")
-    pack(bundle, copy, figures, notes)
+    pack(bundle, copy, figures, notes, robot=GO2)
     assert json.loads((copy / FIGURES).read_text())["rows"] == [ROW]
     card = (copy / CARD).read_text()
     assert "| matching | walk | 1 | distance, m | 0.087 | 0.020 | 0.087 | 200 | 1 |" in card
     assert "- It limps." in card
     assert (copy / POLICY_FILE).read_bytes() == (bundle / POLICY_FILE).read_bytes()
-    pack(copy, copy)
+    pack(copy, copy, robot=GO2)
     assert (copy / CARD).read_text() == card, "figures and notes stay with the bundle"
     assert sorted(path.name for path in copy.parent.iterdir()) == ["figures.json", "notes.md", "tiny"]
 

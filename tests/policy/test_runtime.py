@@ -145,7 +145,7 @@ def test_resting_action_asks_for_the_angles(policy: Policy) -> None:
 
 def test_values_are_named_and_in_reward_units(bundle: Path, trained, scene) -> None:
     state, previous = scene
-    critics = ExportedCritics.load(bundle)
+    critics = ExportedCritics.load(bundle, robot=GO2)
     values = critics.values(state, some_goals(2), NOW, previous)
     assert critics.metadata.value_names == tuple(group.name for group in WITH_DEMONSTRATIONS)
     assert values.shape == (3, 5)
@@ -204,26 +204,26 @@ def test_refused_with_the_reason(fault: str, content: bytes, tmp_path: Path) -> 
     file = tmp_path / "bad.onnx"
     file.write_bytes(spoil(content))
     with pytest.raises(PolicyError, match=reason) as caught:
-        Policy.load(file)
+        Policy.load(file, robot=GO2)
     assert str(caught.value).startswith(f"{file}: ")
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_only_told_anew_is_accepted(content: bytes) -> None:
-    assert Policy(Network(telling(content, licence="MIT"))).metadata.licence == "MIT"
+    assert Policy(Network(telling(content, licence="MIT"), robot=GO2)).metadata.licence == "MIT"
 
 
 def test_critics_are_no_policy_and_a_policy_no_critics(bundle: Path) -> None:
     with pytest.raises(PolicyError, match="critics, not a policy"):
-        Policy.load(bundle / CRITIC)
+        Policy.load(bundle / CRITIC, robot=GO2)
     with pytest.raises(PolicyError, match="policy, not critics"):
-        ExportedCritics.load(bundle / POLICY_FILE)
+        ExportedCritics.load(bundle / POLICY_FILE, robot=GO2)
 
 
 def test_a_policy_aware_of_the_next_keyframe_sees_no_other(content: bytes, policy: Policy, scene) -> None:
     state, previous = scene
     goals = some_goals(3)  # due at 40, 70 and 100; it is 60, 0 and 30
-    following = Policy(Network(telling(content, see="next")))
+    following = Policy(Network(telling(content, see="next"), robot=GO2))
     alone = Goals(*(getattr(goals, field.name)[[0, 1, 2], [1, 0, 0]][:, None] for field in fields(Goals)))
     np.testing.assert_allclose(
         following.step(state, goals, NOW, previous), policy.step(state, alone, NOW, previous), atol=1e-5

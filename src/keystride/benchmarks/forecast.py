@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from keystride.errors import UserError
+
+if TYPE_CHECKING:
+    from keystride.robot.description import Robot
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,8 @@ class BenchmarkForecast:
 
     policy: str = "go2-pose"
     """A shipped policy's name, or a bundle: a forecast by critic needs the bundle's critics."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
     scripts: int = 64
     """Random scripts to play."""
     rollouts: int = 64
@@ -27,9 +32,10 @@ class BenchmarkForecast:
 
     def run(self) -> int:
         from keystride.policy.metadata import PolicyError
+        from keystride.robot.catalogue import load_robot
 
         try:
-            figures = measure_forecast(self.policy, self.scripts, self.rollouts)
+            figures = measure_forecast(load_robot(self.robot), self.policy, self.scripts, self.rollouts)
         except PolicyError as error:
             raise UserError(str(error)) from error
         if self.json:
@@ -41,17 +47,17 @@ class BenchmarkForecast:
         return 0
 
 
-def measure_forecast(policy: str, scripts: int, rollouts: int) -> dict[str, Any]:
+def measure_forecast(robot: Robot, policy: str, scripts: int, rollouts: int) -> dict[str, Any]:
     import numpy as np
 
     from keystride.benchmarks.predictors import brier, goals_of, predict, random_scripts, ranking
     from keystride.policy.loading import open_policy
     from keystride.policy.runtime import ExportedCritics
 
-    controller, critics = open_policy(policy), ExportedCritics.load(policy)
-    goals = goals_of(random_scripts(scripts, np.random.default_rng(0)))
+    controller, critics = open_policy(policy, robot=robot), ExportedCritics.load(policy, robot=robot)
+    goals = goals_of(random_scripts(scripts, np.random.default_rng(0)), robot)
     start = time.perf_counter()
-    found = predict(controller, critics, critics.metadata.value_names.index("goal"), goals, rollouts)
+    found = predict(robot, controller, critics, critics.metadata.value_names.index("goal"), goals, rollouts)
     steps = int(goals.step.max() + 50) * scripts * rollouts
     return {
         "scripts": scripts,

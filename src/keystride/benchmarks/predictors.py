@@ -14,8 +14,7 @@ from keystride.evaluation.episodes import Controller, World, exact_stance, make_
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.resolve import resolve, stack
 from keystride.keyframes.script import Keyframe, Script
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
+from keystride.robot.description import Floats, Robot
 from keystride.studio.playback.forecast import slight_differences
 
 KEYFRAMES_PER_SCRIPT = 3
@@ -46,24 +45,32 @@ def random_scripts(count: int, random: np.random.Generator) -> list[Script]:
 
 
 def predict(
-    controller: Controller, critics: ValueFunction, goal: int, goals: Goals, rollouts: int, seed: int = 0
+    robot: Robot,
+    controller: Controller,
+    critics: ValueFunction,
+    goal: int,
+    goals: Goals,
+    rollouts: int,
+    seed: int = 0,
 ) -> Predictions:
     """`goal` is the column of the goal group among the critic's values."""
     count = len(goals.step)
-    met = run_episodes(controller, GO2, exact_stance(GO2, count), goals, world=World(friction=FORECAST_FRICTION)).met
+    met = run_episodes(
+        controller, robot, exact_stance(robot, count), goals, world=World(friction=FORECAST_FRICTION)
+    ).met
     rows = np.repeat(np.arange(count), rollouts)
-    start = noisy_stance(GO2, len(rows), np.random.default_rng(seed))
+    start = noisy_stance(robot, len(rows), np.random.default_rng(seed))
     world = World(slight_differences(FORECAST_FRICTION), seed=seed)
-    tried = run_episodes(controller, GO2, start, goals[rows], world=world).met  # (E * n, K)
+    tried = run_episodes(controller, robot, start, goals[rows], world=world).met  # (E * n, K)
     counted = tried.reshape(count, rollouts, -1).mean(axis=1)
-    return Predictions(met, counted, critic_values(controller, critics, goal, goals))
+    return Predictions(met, counted, critic_values(robot, controller, critics, goal, goals))
 
 
-def critic_values(controller: Controller, critics: ValueFunction, goal: int, goals: Goals) -> Floats:
+def critic_values(robot: Robot, controller: Controller, critics: ValueFunction, goal: int, goals: Goals) -> Floats:
     """(E, K) each keyframe alone, seen from the moment at which the one before is due; the first from the start."""
     count, keyframes = goals.step.shape
-    simulator = make_simulator(GO2, count, World(friction=FORECAST_FRICTION))
-    simulator.reset(np.arange(count), exact_stance(GO2, count))
+    simulator = make_simulator(robot, count, World(friction=FORECAST_FRICTION))
+    simulator.reset(np.arange(count), exact_stance(robot, count))
     state = simulator.state()
     action = controller.resting_action(state.joint_angles)
     asked = np.concatenate([np.zeros((count, 1), dtype=np.int64), goals.step[:, :-1]], axis=1)  # (E, K) when
@@ -92,8 +99,8 @@ def brier(share: Floats, met: NDArray[np.bool_]) -> float:
     return float(((share - met) ** 2).mean())
 
 
-def goals_of(scripts: list[Script]) -> Goals:
-    return stack([resolve(script) for script in scripts])
+def goals_of(scripts: list[Script], robot: Robot) -> Goals:
+    return stack([resolve(script, robot) for script in scripts])
 
 
 def _script(random: np.random.Generator) -> Script:

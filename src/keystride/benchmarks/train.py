@@ -68,17 +68,17 @@ class BenchmarkTrain:
         import numpy as np
 
         from keystride.learner import parallel
-        from keystride.robot.go2 import GO2
         from keystride.training.build import load_library, make_trainer
 
         parallel.start("cpu")
         learner = config.learner
-        trainer = make_trainer(config, load_library(config))
+        library = load_library(config)
+        trainer = make_trainer(config, library)
         for _ in range(3):
             trainer.iterate()
         trainer.seconds.clear()
         steps, busy, alone = 0, 0.0, 0.0
-        targets = np.tile(GO2.stance, (learner.environments // parallel.size(), 1))
+        targets = np.tile(library.robot.stance, (learner.environments // parallel.size(), 1))
         for _ in range(self.iterations):
             begin, before = time.perf_counter(), trainer.steps
             trainer.iterate()

@@ -89,7 +89,7 @@ def _check(path: Path, command: CheckScripts, robot: Robot, metadata: Metadata |
     from keystride.keyframes.problems import ScriptError
 
     try:
-        _report(Console(), path, load_script(path), command, robot, metadata)
+        _report(Console(), path, load_script(path, robot), command, robot, metadata)
     except (ScriptError, OSError) as error:
         lines = error.lines() if isinstance(error, ScriptError) else [f"{path}: {error.strerror}"]
         print("\n".join(f"error: {line}" for line in lines), file=sys.stderr)

@@ -43,7 +43,7 @@ class Export:
             write_atomically(self.out, policy_content(place, robot))
             _tell(self.out, Policy.load(self.out, robot=robot).metadata.licence)
         if self.bundle is not None:
-            pack(place, self.bundle, self.card_figures, self.card_notes, robot)
+            pack(place, self.bundle, self.card_figures, self.card_notes, robot=robot)
             _tell(self.bundle, Policy.load(self.bundle, robot=robot).metadata.licence)
         return 0
 

@@ -64,7 +64,7 @@ class Play:
         from keystride.robot.catalogue import load_robot
 
         robot = load_robot(self.robot)
-        policy, script = open_policy(self.policy, robot=robot), _load_script(self.script)
+        policy, script = open_policy(self.policy, robot=robot), _load_script(self.script, robot)
         _warn(policy, script, robot, inbetween=self.inbetween)
         recording = play_script(
             policy,
@@ -119,12 +119,12 @@ class Play:
             _write_video(recording, self.video)
 
 
-def _load_script(path: Path) -> Script:
+def _load_script(path: Path, robot: Robot) -> Script:
     from keystride.keyframes.files import load_script
     from keystride.keyframes.problems import ScriptError
 
     try:
-        return load_script(path)
+        return load_script(path, robot)
     except ScriptError as error:
         first, more = error.lines()[0], len(error.lines()) - 1
         raise UserError(f"{first} (and {more} more: keystride check {path})" if more else first) from error

@@ -268,7 +268,7 @@ class Deployment:
         if self.safety.state is DeployState.READY:
             base = self._state.base
             yaw = np.atleast_1d(geometry.yaw_of(base.orientation))
-            self._goals = script_goals(self.script, base.position[None], yaw)
+            self._goals = script_goals(self.script, base.position[None], yaw, robot=self.robot)
             self.started, self._start = now, base.position
             self.player.reset()
         return True

@@ -109,9 +109,9 @@ class Prepared:
         return not self.deployment.commands_sent or self.deployment.brakes_sent >= CONFIRMED
 
 
-def limits_for(plan: Plan, script: Script) -> Limits:
+def limits_for(plan: Plan, script: Script, robot: Robot) -> Limits:
     """Return the plan's limits with a fence, by default as wide as the script needs."""
-    return replace(plan.limits, fence=fence_around(script) if plan.fence is None else plan.fence)
+    return replace(plan.limits, fence=fence_around(script, robot) if plan.fence is None else plan.fence)
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
 
     At the end the guards are dismissed only if the robot was never driven or is in damping.
     """
-    script = checked_script(plan.script, doubtful=plan.doubtful)
+    script = checked_script(plan.script, robot, doubtful=plan.doubtful)
     player = open_player(plan.policy, robot, plan.interface, inbetween=plan.inbetween)
     for line in outside(plan.script, player, script, allowed=plan.outside_training):
         say(f"warning: {line}")
@@ -159,7 +159,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
             source,
             player,
             script,
-            Safety(robot, player.gains, limits_for(plan, script)),
+            Safety(robot, player.gains, limits_for(plan, script, robot)),
             estimator,
             say=say_and_log,
             log=log,
@@ -313,7 +313,7 @@ def outcome_lines(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
 
 
 def write_outcome(path: Path, deployment: Deployment, outcome: Outcome) -> None:
-    goals = script_goals(deployment.script)
+    goals = script_goals(deployment.script, robot=deployment.robot)
     content = {
         "state": outcome.state.value,
         "played": outcome.played,

@@ -10,7 +10,7 @@ from keystride.deploy.safety import Gains
 from keystride.keyframes.goals import Goals
 from keystride.policy.guide import guided
 from keystride.policy.runtime import Policy
-from keystride.robot.description import Floats
+from keystride.robot.description import Floats, Robot
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ def batch(state: MeasuredState) -> BatchOfOne:
 class PolicyPlayer:
     """Plays a script with an exported policy."""
 
-    def __init__(self, policy: Policy, *, inbetween: bool = True) -> None:
-        self.policy, self.inbetween = policy, inbetween
-        self._driver = guided(policy, inbetween=inbetween)
+    def __init__(self, policy: Policy, robot: Robot, *, inbetween: bool = True) -> None:
+        self.policy, self.robot, self.inbetween = policy, robot, inbetween
+        self._driver = guided(policy, robot, inbetween=inbetween)
         stiffness, damping = policy.metadata.joint_stiffness, policy.metadata.joint_damping
         self.gains = Gains(np.array(stiffness), np.array(damping))
         self._action: Floats | None = None  # (1, 12)
 
     def reset(self) -> None:
         self._action = None
-        self._driver = guided(self.policy, inbetween=self.inbetween)
+        self._driver = guided(self.policy, self.robot, inbetween=self.inbetween)
 
     def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         robots = batch(state)

@@ -45,9 +45,9 @@ class Refused(Exception):
     """The robot was not moved; the message is one line."""
 
 
-def checked_script(path: Path, *, doubtful: bool) -> Script:
-    script = load_script(path)
-    found = [f"keyframe {warning.row + 1}: {warning.message}" for warning in warnings(script)]
+def checked_script(path: Path, robot: Robot, *, doubtful: bool) -> Script:
+    script = load_script(path, robot)
+    found = [f"keyframe {warning.row + 1}: {warning.message}" for warning in warnings(script, robot)]
     if found and not doubtful:
         raise Refused(f"{path}: {'; '.join(found)} (--doubtful plays it anyway)")
     return script
@@ -57,7 +57,7 @@ def outside(path: Path, player: ScriptPlayer, script: Script, *, allowed: bool) 
     """Return where a script exceeds the policy's training ranges; raise Refused unless that is allowed."""
     if not isinstance(player, PolicyPlayer):
         return []
-    problems = outside_training(script, player.policy.metadata, inbetween=player.inbetween)
+    problems = outside_training(script, player.policy.metadata, player.robot, inbetween=player.inbetween)
     found = [f"keyframe {one.row + 1}: {one.message}" for one in problems]
     if found and not allowed:
         raise Refused(f"{path}: {'; '.join(found)} (--outside-training plays it anyway)")
@@ -69,7 +69,7 @@ def open_player(name: str, robot: Robot, interface: str, *, inbetween: bool = Tr
         if interface not in LOOPBACK:
             raise Refused(f"{name} is a test stub for {LOOPBACK[0]}, not a policy for a robot on {interface}")
         return STUBS[name](robot)
-    player = PolicyPlayer(Policy.load(name, robot=robot), inbetween=inbetween)
+    player = PolicyPlayer(Policy.load(name, robot=robot), robot, inbetween=inbetween)
     for what, gains, (low, high) in zip(("stiffness", "damping"), astuple(player.gains), GAINS, strict=True):
         if not ((gains >= low) & (gains <= high)).all():
             raise Refused(f"{name}: {what} {gains.min():g} to {gains.max():g} is outside the range {low:g} to {high:g}")
@@ -81,7 +81,7 @@ def try_player(name: str, player: ScriptPlayer, script: Script, robot: Robot) ->
     height = float(standing_height(robot, robot.stance))
     base = BaseState(np.array([0.0, 0.0, height]), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3), np.zeros(3))
     state = MeasuredState(base, robot.stance.copy(), np.zeros(12))
-    goals = script_goals(script, base.position[None], np.zeros(1))
+    goals = script_goals(script, base.position[None], np.zeros(1), robot=robot)
     player.reset()
     try:
         given = [_timed(partial(player.step, state, goals, step)) for step in range(TRIALS)]
@@ -105,9 +105,9 @@ def _timed(call: Callable[[], Floats]) -> tuple[Floats, float]:
     return result, time.perf_counter() - begun
 
 
-def fence_around(script: Script) -> float:
+def fence_around(script: Script, robot: Robot) -> float:
     """Return the largest distance from the start that the script needs, plus a margin, m."""
-    goals = script_goals(script, np.zeros((1, 3)), np.zeros(1))
+    goals = script_goals(script, np.zeros((1, 3)), np.zeros(1), robot=robot)
     reach = np.linalg.norm(goals.position[0, :, :2], axis=-1) * goals.presence[0, :, 0]
     return float(reach.max(initial=0.0)) + FENCE_MARGIN
 

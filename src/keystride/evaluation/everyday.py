@@ -60,7 +60,7 @@ def everyday(setting: Setting) -> SuiteOutcome:
     rows, rollouts = [], {}
     for errand in ERRANDS:
         start = noisy_stance(setting.robot, setting.episodes, setting.random(errand.name))
-        goals = script_goals(Script(keyframes=errand.keyframes), np.zeros((setting.episodes, 2)))
+        goals = script_goals(Script(keyframes=errand.keyframes), np.zeros((setting.episodes, 2)), robot=setting.robot)
         rollout = setting.run(errand.name, setting.contender, start, goals, seconds_after=errand.seconds_after)
         rollouts[errand.name] = rollout
         rows += errand_rows(errand, rollout, setting.contender.name)

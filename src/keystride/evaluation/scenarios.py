@@ -23,9 +23,9 @@ class Waypoints:
     name: str
     waypoints: tuple[Waypoint, ...]
 
-    def goals(self, count: int) -> Goals:
+    def goals(self, robot: Robot, count: int) -> Goals:
         keyframes = tuple(Keyframe(time=step * CONTROL_DT, position=place) for step, place in self.waypoints)
-        return script_goals(Script(keyframes=keyframes), np.zeros((count, 2)))
+        return script_goals(Script(keyframes=keyframes), np.zeros((count, 2)), robot=robot)
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def anticipation(setting: Setting) -> SuiteOutcome:
 
 def run_waypoints(setting: Setting, scenario: Waypoints, who: Contender) -> EpisodeRollout:
     start = noisy_stance(setting.robot, setting.episodes, setting.random(scenario.name))
-    return setting.run(scenario.name, who, start, scenario.goals(setting.episodes))
+    return setting.run(scenario.name, who, start, scenario.goals(setting.robot, setting.episodes))
 
 
 def draw_episodes(

@@ -7,11 +7,11 @@ import numpy as np
 
 from keystride import geometry
 from keystride.keyframes.limits import angle_unit
-from keystride.keyframes.postures import POSTURES, mirror_name
+from keystride.keyframes.postures import Posture, mirror_name, named_postures
 from keystride.keyframes.resolve import Spot, spots
 from keystride.keyframes.script import STAGE_VERSION, Keyframe, Obstacle, Script, Stage, Unit
 from keystride.keyframes.validate import validate_script
-from keystride.robot.go2 import GO2
+from keystride.robot.description import JOINT_NAMES, MIRROR_ORDER, MIRROR_SIGN, Robot
 
 EDIT_DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody wants 0.30000000000000004 in a file
 
@@ -51,10 +51,10 @@ def in_unit(script: Script, unit: Unit) -> Script:
     return _built(script, script.keyframes, [_scaled(keyframe, scale) for keyframe in script.keyframes], unit)
 
 
-def complete(script: Script) -> Script:
+def complete(script: Script, robot: Robot) -> Script:
     """Named postures with the tilt and height at which they stand, wherever the script leaves these open."""
     scale = angle_unit(script.angles)
-    return _changed(script, [_completed(keyframe, scale) for keyframe in script.keyframes])
+    return _changed(script, [_completed(keyframe, named_postures(robot), scale) for keyframe in script.keyframes])
 
 
 def _changed(script: Script, changes: list[dict[str, Any]]) -> Script:
@@ -88,10 +88,10 @@ def _mirrored_posture(posture: Any) -> Any:
     if isinstance(posture, str):
         return mirror_name(posture)
     if isinstance(posture, dict):
-        signs = dict(zip(GO2.joint_names, GO2.mirror_sign, strict=True))
-        images = {name: GO2.joint_names[GO2.mirror_order[i]] for i, name in enumerate(GO2.joint_names)}
-        return {images[name]: float(angle * signs[name]) + 0.0 for name, angle in posture.items()}
-    return posture and tuple((GO2.mirror_joints(np.array(posture)) + 0.0).tolist())
+        signs = dict(zip(JOINT_NAMES, MIRROR_SIGN, strict=True))
+        images = {name: JOINT_NAMES[image] for name, image in zip(JOINT_NAMES, MIRROR_ORDER, strict=True)}
+        return {images[name]: angle * signs[name] + 0.0 for name, angle in posture.items()}
+    return posture and tuple(posture[image] * sign + 0.0 for image, sign in zip(MIRROR_ORDER, MIRROR_SIGN, strict=True))
 
 
 def _mirrored_stage(stage: Stage) -> Stage:
@@ -142,10 +142,10 @@ def _scaled(keyframe: Keyframe, scale: float) -> dict[str, Any]:
     return change
 
 
-def _completed(keyframe: Keyframe, scale: float) -> dict[str, Any]:
+def _completed(keyframe: Keyframe, postures: dict[str, Posture], scale: float) -> dict[str, Any]:
     if not isinstance(keyframe.posture, str):
         return {}
-    named, position = POSTURES[keyframe.posture], keyframe.position
+    named, position = postures[keyframe.posture], keyframe.position
     change: dict[str, Any] = {}
     if keyframe.roll is None:
         change["roll"] = round(named.roll / scale, EDIT_DIGITS)

@@ -16,7 +16,6 @@ from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
 from keystride.keyframes.script import Keyframe, Script, Stage, posture_angles
 from keystride.robot.description import Floats, Robot
-from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints
 
 # Averages from keyframe to keyframe. Learned policies miss by far beyond the first (measured in training trials);
@@ -64,13 +63,13 @@ class _Before:
     standing: bool = True
 
 
-def demands(script: Script, robot: Robot = GO2) -> list[Demand]:
+def demands(script: Script, robot: Robot) -> list[Demand]:
     """Return the demand of each keyframe. The robot stands at the start, in its stance."""
     before = _Before((0.0, robot.stance))
     return [_demand(*pair, script.angles, before, robot) for pair in zip(script.keyframes, spots(script), strict=True)]
 
 
-def warnings(script: Script, robot: Robot = GO2, plan: WaypointPlan | None = None) -> list[Warning]:
+def warnings(script: Script, robot: Robot, plan: WaypointPlan | None = None) -> list[Warning]:
     """Return what the robot can hardly do, and where it leaves the stage. Nothing here makes a script invalid.
 
     Speeds, heights and size are those of a Go2. A plan has the waypoints of the path; without one it is straight.
@@ -220,7 +219,7 @@ def _feet_and_ground(gap: float) -> Iterator[str]:
         yield f"the posture's lowest foot is {gap:.2f} m above the ground, higher than a Go2 jumps"
 
 
-def lowest_foot(keyframe: Keyframe, height: float, unit: str, robot: Robot = GO2) -> float:
+def lowest_foot(keyframe: Keyframe, height: float, unit: str, robot: Robot) -> float:
     """Return the metres between the ground and the lowest foot; an open tilt is that of the named posture, or level."""
     named = named_postures(robot)[keyframe.posture] if isinstance(keyframe.posture, str) else None
     roll = named.roll if named and keyframe.roll is None else (keyframe.roll or 0.0) * angle_unit(unit)

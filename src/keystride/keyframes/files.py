@@ -13,16 +13,19 @@ from keystride.keyframes.problems import Problem, ScriptError
 from keystride.keyframes.script import Script
 from keystride.keyframes.validate import validate_document
 from keystride.reading import read_bytes
+from keystride.robot.description import Robot
 
 
-def load_script(path: Path | str) -> Script:
+def load_script(path: Path | str, robot: Robot | None = None) -> Script:
     """Read a script from a file, or one that ships by its name, such as "walk".
+
+    Joint angles are checked against the limits of the robot, the Go2 by default.
 
     Raise ScriptError, which lists every mistake by line, or OSError when there is no such file.
     """
     path = find_script(path)
     try:
-        return parse_script(read_bytes(path, MAX_SCRIPT_BYTES), json=is_json(path))
+        return parse_script(read_bytes(path, MAX_SCRIPT_BYTES), json=is_json(path), robot=robot)
     except ScriptError as error:
         raise ScriptError(error.problems, source=str(path)) from None
     except FileError as error:
@@ -43,10 +46,10 @@ def example_scripts() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
-def parse_script(content: bytes | str, *, json: bool = False) -> Script:
+def parse_script(content: bytes | str, *, json: bool = False, robot: Robot | None = None) -> Script:
     content = content if isinstance(content, bytes) else content.encode(errors="surrogatepass")
     text = decode(content)
-    return validate_document(parse_script_json(text) if json else parse_script_yaml(text))
+    return validate_document(parse_script_json(text) if json else parse_script_yaml(text), robot)
 
 
 def save_script(script: Script, path: Path | str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.problems import HUGE, FieldPath, Problem, shorten
-from keystride.robot.go2 import GO2
+from keystride.robot.description import JOINT_NAMES, Robot
 
 TILT_LIMITS = {"roll": pi, "pitch": pi / 2, "yaw": 2 * pi}  # rad, either way
 ANGLE_TOLERANCE = 1e-3  # rad: people round, and -156 degrees is meant as the calf's limit
@@ -28,9 +28,9 @@ def angle_unit(unit: str) -> float:
     return radians(1.0) if unit == "degrees" else 1.0
 
 
-def beyond_limits(keyframes: Sequence[Raw], unit: str) -> Iterator[Problem]:
+def beyond_limits(keyframes: Sequence[Raw], unit: str, robot: Robot) -> Iterator[Problem]:
     for row, keyframe in enumerate(keyframes):
-        for place, angle, (lower, upper) in _angles(keyframe):
+        for place, angle, (lower, upper) in _angles(keyframe, robot):
             if not lower - ANGLE_TOLERANCE <= angle * angle_unit(unit) <= upper + ANGLE_TOLERANCE:
                 reason = f"{shorten(angle)} is beyond its limit; allowed: {span(lower, upper, unit)}"
                 yield Problem((row, *place), reason)
@@ -53,22 +53,22 @@ def span(lower: float, upper: float, unit: str) -> str:
     return f"{lower:.4f} to {upper:.4f} radians"
 
 
-def _angles(keyframe: Raw) -> Iterator[tuple[FieldPath, float, tuple[float, float]]]:
+def _angles(keyframe: Raw, robot: Robot) -> Iterator[tuple[FieldPath, float, tuple[float, float]]]:
     """Each angle that is written in a keyframe: its place, its value, its limits in rad."""
     for name, limit in TILT_LIMITS.items():
         if _number(keyframe.get(name)):
             yield (name,), keyframe[name], (-limit, limit)
     for key, joint, angle in _joints(keyframe.get("posture")):
         if _number(angle):
-            yield ("posture", key), angle, (float(GO2.lower[joint]), float(GO2.upper[joint]))
+            yield ("posture", key), angle, (float(robot.lower[joint]), float(robot.upper[joint]))
 
 
 def _joints(posture: Any) -> Iterator[tuple[str | int, int, Any]]:
     """Where it is written, which joint it is, the angle."""
     if isinstance(posture, Mapping):
-        for joint, name in enumerate(GO2.joint_names):
+        for joint, name in enumerate(JOINT_NAMES):
             yield name, joint, posture.get(name)
-    elif isinstance(posture, list | tuple) and len(posture) == len(GO2.joint_names):
+    elif isinstance(posture, list | tuple) and len(posture) == len(JOINT_NAMES):
         for joint, angle in enumerate(posture):
             yield joint, joint, angle
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from keystride import geometry
 from keystride.robot.description import Floats, Robot
-from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import joints_from_feet, standing_height
 
+LEG_LENGTH = 0.426  # m, thigh and calf of the Go2, for which footings are written
 REACHED = 1e-6  # m, how far a foot may be missed
 
 
@@ -45,7 +45,7 @@ class Footing:
         return np.array([self.front_left, self.front_right, self.rear_left, self.rear_right])  # (4, 3)
 
 
-def solve(footing: Footing, robot: Robot = GO2) -> Posture:
+def solve(footing: Footing, robot: Robot) -> Posture:
     """The joint angles of a footing; ValueError names the legs that cannot reach."""
     tilt = np.radians([footing.roll, footing.pitch, 0.0])
     feet = _feet_under_hips(robot) + footing.shifts - [0.0, 0.0, footing.height]  # (4, 3) level, from the base
@@ -56,17 +56,17 @@ def solve(footing: Footing, robot: Robot = GO2) -> Posture:
     return Posture(joints, footing.height, float(tilt[0]), float(tilt[1]), footing.airborne)
 
 
-def reflect_posture(posture: Posture, robot: Robot = GO2) -> Posture:
+def reflect_posture(posture: Posture, robot: Robot) -> Posture:
     """The posture as seen in a mirror: left legs become right legs."""
     return Posture(robot.mirror_joints(posture.joints), posture.height, -posture.roll, posture.pitch, posture.airborne)
 
 
-def posture(pose: str | Footing | Posture, robot: Robot = GO2) -> Posture:
+def posture(pose: str | Footing | Posture, robot: Robot) -> Posture:
     """Return the robot's posture by name, or that of a footing written for the Go2; KeyError lists the known names."""
     if isinstance(pose, Posture):
         return pose
     if isinstance(pose, Footing):
-        return solve(_scaled(pose, _leg_length(robot) / _leg_length(GO2)), robot)
+        return solve(_scaled(pose, _leg_length(robot) / LEG_LENGTH), robot)
     known = named_postures(robot)
     if pose not in known:
         raise KeyError(f"no posture {pose!r}; there are {', '.join(known)}")
@@ -78,7 +78,7 @@ def mirror_name(name: str) -> str:
     return {**MIRRORED, **{image: original for original, image in MIRRORED.items()}}.get(name, name)
 
 
-def stand(robot: Robot = GO2) -> Posture:
+def stand(robot: Robot) -> Posture:
     return Posture(robot.stance, float(standing_height(robot, robot.stance)))
 
 
@@ -172,9 +172,11 @@ MIRRORED = {
     "lean_left": "lean_right",
 }  # all others are their own mirror images
 
+POSTURE_NAMES = ("stand", *FOOTINGS, *MIRRORED.values())
+
 
 @lru_cache
-def named_postures(robot: Robot = GO2) -> dict[str, Posture]:
+def named_postures(robot: Robot) -> dict[str, Posture]:
     """Return all named postures of a robot. Footings are written for the Go2 and scaled by the length of the legs."""
     found = {"stand": stand(robot), **{name: posture(footing, robot) for name, footing in FOOTINGS.items()}}
     return found | {image: reflect_posture(found[name], robot) for name, image in MIRRORED.items()}
@@ -190,7 +192,3 @@ def _scaled(footing: Footing, scale: float) -> Footing:
     feet = {f"{end}_{side}" for end in ("front", "rear") for side in ("left", "right")}
     shifts = {foot: tuple(scale * part for part in getattr(footing, foot)) for foot in feet}
     return replace(footing, height=scale * footing.height, **shifts)
-
-
-POSTURES: dict[str, Posture] = named_postures(GO2)
-"""The named postures of the Go2."""

@@ -11,7 +11,6 @@ from keystride.keyframes.goals import COMPONENTS, Goals, empty_goals, visible, w
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.script import Keyframe, Script, posture_angles
 from keystride.robot.description import Floats, Robot
-from keystride.robot.go2 import GO2
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def script_goals(
     position: Floats | None = None,
     yaw: Floats | None = None,
     *,
-    robot: Robot = GO2,
+    robot: Robot,
 ) -> Goals:
     """Return goals (E, K) in the world of robots that start at position (E, 2 or more; z is left alone) and yaw (E,).
 
@@ -49,7 +48,7 @@ def script_goals(
     return goals
 
 
-def resolve(script: Script, robot: Robot = GO2) -> Goals:
+def resolve(script: Script, robot: Robot) -> Goals:
     """Return goals (1, K) as seen from the start: relative positions summed up, named postures looked up."""
     goals = empty_goals(1, len(script.keyframes))
     for row, (keyframe, spot) in enumerate(zip(script.keyframes, spots(script), strict=True)):

@@ -25,11 +25,11 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from keystride.keyframes.goals import COMPONENTS
 from keystride.keyframes.limits import angle_unit, beyond_limits, control_step, out_of_order
-from keystride.keyframes.postures import POSTURES, named_postures
+from keystride.keyframes.postures import POSTURE_NAMES, named_postures
 from keystride.keyframes.problems import Problem
 from keystride.keyframes.stage import area, circle, crossing_edges
-from keystride.robot.description import Floats, Robot
-from keystride.robot.go2 import GO2
+from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
+from keystride.robot.description import JOINT_NAMES, Floats, Robot
 
 MAX_SECONDS = 3600.0
 MAX_METRES = 1000.0
@@ -58,8 +58,8 @@ Angle = Annotated[float, BeforeValidator(_plain)]
 if TYPE_CHECKING:  # the names are data, and a type checker cannot run it
     PostureName = JointName = str
 else:
-    PostureName = Literal[tuple(POSTURES)]
-    JointName = Literal[GO2.joint_names]
+    PostureName = Literal[POSTURE_NAMES]
+    JointName = Literal[JOINT_NAMES]
 Angles = Annotated[tuple[float, ...], Field(min_length=12, max_length=12, strict=False)]
 PostureField = Annotated[
     Annotated[PostureName, Tag("name")]
@@ -230,20 +230,21 @@ class Script(BaseModel):
             wrong = [_found_already(entry) for entry in error.errors(include_url=False)]
         fields = [_fields(keyframe) for keyframe in rows]
         unit = info.data.get("angles")  # absent when the header is wrong itself
-        wrong += map(_found, [*out_of_order(fields), *(beyond_limits(fields, unit) if unit else ())])
+        robot = info.context or load_robot(DEFAULT_ROBOT)
+        wrong += map(_found, [*out_of_order(fields), *(beyond_limits(fields, unit, robot) if unit else ())])
         if wrong:
             raise ValidationError.from_exception_data(cls.__name__, wrong)
         return keyframes
 
 
-def posture_angles(posture: Any, unit: str, robot: Robot = GO2) -> Floats:
+def posture_angles(posture: Any, unit: str, robot: Robot) -> Floats:
     """Return the joint angles (12,) rad of a keyframe's posture; joints that a mapping leaves out stay as in the stance."""
     if isinstance(posture, str):
         return named_postures(robot)[posture].joints
     if isinstance(posture, dict):
         angles = robot.stance.copy()
         for name, angle in posture.items():
-            angles[robot.joint_names.index(name)] = angle * angle_unit(unit)
+            angles[JOINT_NAMES.index(name)] = angle * angle_unit(unit)
     else:
         angles = np.array(posture) * angle_unit(unit)
     return np.clip(angles, robot.lower, robot.upper)

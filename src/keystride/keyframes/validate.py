@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from keystride.keyframes.document import ParsedText
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import POSTURE_NAMES
 from keystride.keyframes.problems import FieldPath, Problem, ScriptError, shorten
 from keystride.keyframes.script import (
     MAX_CORNERS,
@@ -23,7 +23,7 @@ from keystride.keyframes.script import (
     Script,
     Stage,
 )
-from keystride.robot.go2 import GO2
+from keystride.robot.description import JOINT_NAMES, Robot
 
 PHRASES = {
     "extra_forbidden": "unknown field",
@@ -54,7 +54,7 @@ ALLOWED = {
     "position": f"[x, y] or [x, y, z] in metres, each within {MAX_METRES:g}",
     "relative": "true or false",
     **dict.fromkeys(("roll", "pitch", "yaw"), "a finite number in the unit of `angles`"),
-    "posture": f"12 angles, a mapping from joint names to angles, or one of {', '.join(POSTURES)}",
+    "posture": f"12 angles, a mapping from joint names to angles, or one of {', '.join(POSTURE_NAMES)}",
     "label": f"text of at most {MAX_LABEL} characters",
     "stage": f"a mapping with {', '.join(Stage.model_fields)}",
     "floor": f"3 to {MAX_CORNERS} corners [x, y] in metres, each within {MAX_METRES:g}",
@@ -67,17 +67,18 @@ ALLOWED = {
 POSTURE_KINDS = ("name", "angles", "joints")  # the tags of the posture's union, which stand in pydantic's places
 
 
-def validate_script(data: Any) -> Script:
+def validate_script(data: Any, robot: Robot | None = None) -> Script:
     """A script from lists and mappings, as a browser or another program sends them; ScriptError says what is wrong."""
-    return validate_document(ParsedText(data))
+    return validate_document(ParsedText(data), robot)
 
 
-def validate_document(document: ParsedText) -> Script:
+def validate_document(document: ParsedText, robot: Robot | None = None) -> Script:
+    """Return the script, its joint angles checked against the robot's limits; without one, the default robot's."""
     problems = list(document.problems)
     if isinstance(document.data, dict) and "version" not in document.data:
         problems.append(Problem(("version",), f"is missing; allowed: {ALLOWED['version']}"))
     try:
-        script = Script.model_validate(document.data)
+        script = Script.model_validate(document.data, context=robot)
     except ValidationError as error:
         problems += _findings(error)
         if _stage_without_version(document.data) and not any(found.place == ("stage",) for found in problems):
@@ -122,7 +123,7 @@ def _allowed(entry: ErrorDetails, place: FieldPath) -> str:
     if not inside and place:
         return f"a mapping with {', '.join(model.model_fields)}"
     if inside[:1] == ("posture",) and len(inside) > 1:
-        return "a finite number" if entry["type"] != "literal_error" else ", ".join(GO2.joint_names)
+        return "a finite number" if entry["type"] != "literal_error" else ", ".join(JOINT_NAMES)
     return ALLOWED[str(inside[0]) if inside else ""]
 
 

@@ -21,17 +21,16 @@ from keystride.policy.interface import BITS, INPUTS, OUTPUTS, VALUES
 from keystride.policy.metadata import Metadata, sealed
 from keystride.policy.trained import Trained, metadata_of
 from keystride.robot.description import Robot
-from keystride.robot.go2 import GO2
 from keystride.task.observations import state_observation
 
 
-def policy_file(trained: Trained, robot: Robot = GO2) -> bytes:
+def policy_file(trained: Trained, robot: Robot) -> bytes:
     """The content of policy.onnx."""
     metadata = metadata_of(trained, robot, values=False)
     return _file(PolicyGraph(trained.actor, robot, metadata.goal_components), OUTPUTS, metadata)
 
 
-def critic_file(trained: Trained, robot: Robot = GO2) -> bytes:
+def critic_file(trained: Trained, robot: Robot) -> bytes:
     """The content of critic.onnx."""
     metadata = metadata_of(trained, robot, values=True)
     graph = CriticGraph(trained.critics, trained.actor.normalizer, metadata.goal_components)

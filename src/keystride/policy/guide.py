@@ -19,7 +19,6 @@ from keystride.keyframes.inbetween.ranges import TrainedRanges, exceeds
 from keystride.keyframes.postures import stand
 from keystride.policy.runtime import Policy, RobotState
 from keystride.robot.description import Floats, Robot
-from keystride.robot.go2 import GO2
 
 CHECK_STEPS = 10  # control steps between looks at whether a robot is where its plan has it
 OFF_PATH = 0.35  # m by which a robot may miss a waypoint
@@ -47,7 +46,7 @@ class Route:
 class Guide:
     """A policy that fills the gaps of scripts; has the same interface as `Policy`."""
 
-    def __init__(self, policy: Policy, robot: Robot = GO2, pace: Pace = DEFAULT_PACE) -> None:
+    def __init__(self, policy: Policy, robot: Robot, pace: Pace = DEFAULT_PACE) -> None:
         self.policy, self.metadata = policy, policy.metadata
         self.route: Route | None = None
         self._ranges, self._stance, self._pace = policy.metadata.ranges, stand(robot), pace
@@ -121,7 +120,7 @@ class Guide:
         return _widened(found, found.soft.shape[1] + self.metadata.max_keyframes)
 
 
-def guided(controller: Any, robot: Robot = GO2, *, inbetween: bool = True) -> Any:
+def guided(controller: Any, robot: Robot, *, inbetween: bool = True) -> Any:
     """Return a guide for a policy, to be used for one run; return any other controller unchanged."""
     return Guide(controller, robot) if inbetween and isinstance(controller, Policy) else controller
 

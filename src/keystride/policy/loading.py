@@ -13,13 +13,12 @@ from keystride.policy.metadata import PolicyError
 from keystride.policy.runtime import Network, Policy
 from keystride.reading import read_tensors
 from keystride.robot.description import Robot
-from keystride.robot.go2 import GO2
 
 Tensors = dict[str, np.ndarray]
 NETWORK_PARTS = ("actor", "critics", "discriminator")
 
 
-def open_policy(name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> Policy:
+def open_policy(name_or_path: str | Path, *, robot: Robot, threads: int = 1) -> Policy:
     """Load a policy as Policy.load does, or export the best checkpoint of a run first, which needs torch and a few seconds."""
     place = find(name_or_path)
     if _exported(place, robot):
@@ -27,7 +26,7 @@ def open_policy(name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 
     return Policy(Network(_export(place, robot), robot=robot, threads=threads))
 
 
-def policy_content(name_or_path: str | Path, robot: Robot = GO2) -> bytes:
+def policy_content(name_or_path: str | Path, robot: Robot) -> bytes:
     """Return the ONNX file of any policy, as bytes."""
     place = find(name_or_path)
     if not _exported(place, robot):

@@ -13,7 +13,6 @@ from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.policy.metadata import Metadata
 from keystride.robot.description import Robot
-from keystride.robot.go2 import GO2
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Outside:
     message: str
 
 
-def planned(script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween: bool = True) -> WaypointPlan:
+def planned(script: Script, metadata: Metadata, robot: Robot, *, inbetween: bool = True) -> WaypointPlan:
     """Return keyframes and waypoints for a robot that starts at the origin, facing x."""
     goals = script_goals(script, robot=robot)
     ranges = metadata.ranges
@@ -33,9 +32,7 @@ def planned(script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween
     return found if inbetween else _without_waypoints(found)
 
 
-def outside_training(
-    script: Script, metadata: Metadata, robot: Robot = GO2, *, inbetween: bool = True
-) -> list[Outside]:
+def outside_training(script: Script, metadata: Metadata, robot: Robot, *, inbetween: bool = True) -> list[Outside]:
     """Return an entry for each way in which a keyframe, or the path to it, leaves the trained ranges."""
     found = planned(script, metadata, robot, inbetween=inbetween)
     unknown = [

@@ -32,7 +32,6 @@ from keystride.policy.runtime import ExportedCritics, Policy
 from keystride.policy.trained import load_trained
 from keystride.reading import check_model, read_json
 from keystride.robot.description import Robot
-from keystride.robot.go2 import GO2
 
 KNOWS = {
     "position": "keyframes that hold a position alone; other components are ignored",
@@ -72,7 +71,7 @@ class _Figures(BaseModel):
 
 
 def pack(
-    source: str | Path, folder: Path, figures: Path | None = None, notes: Path | None = None, robot: Robot = GO2
+    source: str | Path, folder: Path, figures: Path | None = None, notes: Path | None = None, *, robot: Robot
 ) -> None:
     """Write the bundle of a run or of one of its checkpoints, atomically.
 
@@ -92,7 +91,7 @@ def pack(
         check_bundle(part, robot)
 
 
-def check_bundle(folder: Path, robot: Robot = GO2) -> None:
+def check_bundle(folder: Path, robot: Robot) -> None:
     """Raise PolicyError unless the graphs of a bundle can be used and belong to its weights."""
     weights = load_weights(folder)
     pairs = [

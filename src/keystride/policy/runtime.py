@@ -24,7 +24,6 @@ from keystride.policy.interface import (
 from keystride.policy.metadata import Metadata, PolicyError, file_checksum, from_strings
 from keystride.reading import one_line, read_bytes
 from keystride.robot.description import Floats, Robot
-from keystride.robot.go2 import GO2
 
 JOINT_VALUE_RANGES = (  # of what the file says of each joint
     ("joint_stiffness", 0.0, 1000.0),  # N m/rad
@@ -60,7 +59,7 @@ class RobotState(Protocol):
 class Network:
     """An exported graph and its metadata."""
 
-    def __init__(self, content: bytes, *, robot: Robot = GO2, threads: int = 1) -> None:
+    def __init__(self, content: bytes, *, robot: Robot, threads: int = 1) -> None:
         self.metadata = from_strings(read_properties(content))
         _check(self.metadata, content, robot)
         self._session = _session(content, threads)
@@ -69,7 +68,7 @@ class Network:
         self._try()
 
     @classmethod
-    def read(cls, path: Path, *, robot: Robot = GO2, threads: int = 1) -> "Network":
+    def read(cls, path: Path, *, robot: Robot, threads: int = 1) -> "Network":
         try:
             return cls(read_bytes(path, MAX_POLICY_BYTES), robot=robot, threads=threads)
         except FileError as error:
@@ -131,7 +130,7 @@ class Policy:
             raise PolicyError("it holds critics, not a policy")
 
     @classmethod
-    def load(cls, name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> "Policy":
+    def load(cls, name_or_path: str | Path, *, robot: Robot, threads: int = 1) -> "Policy":
         """Load a shipped policy by name, a bundle folder or an ONNX file; raise PolicyError if it cannot be used."""
         return cls(Network.read(onnx_file(name_or_path), robot=robot, threads=threads))
 
@@ -158,7 +157,7 @@ class ExportedCritics:
             raise PolicyError("it holds a policy, not critics")
 
     @classmethod
-    def load(cls, name_or_path: str | Path, *, robot: Robot = GO2, threads: int = 1) -> "ExportedCritics":
+    def load(cls, name_or_path: str | Path, *, robot: Robot, threads: int = 1) -> "ExportedCritics":
         return cls(Network.read(onnx_file(name_or_path, CRITIC), robot=robot, threads=threads))
 
     def values(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> Floats:

@@ -18,7 +18,6 @@ from keystride.policy.provenance import Origin, origin_of_run, read_settings, tr
 from keystride.policy.runtime import Policy
 from keystride.reading import one_line
 from keystride.robot.description import Robot
-from keystride.robot.go2 import GO2
 from keystride.task.observations import STATE_SIZE
 
 
@@ -39,7 +38,7 @@ class Trained:
         return tuple(group["name"] for group in self.settings["learner"]["ppo"]["groups"])
 
 
-def load_trained(name_or_path: str | Path, robot: Robot = GO2) -> Trained:
+def load_trained(name_or_path: str | Path, robot: Robot) -> Trained:
     """Load a run (its best checkpoint), a checkpoint folder or a bundle."""
     place = find(name_or_path)
     settings = read_settings(place)
@@ -49,7 +48,7 @@ def load_trained(name_or_path: str | Path, robot: Robot = GO2) -> Trained:
         raise PolicyError(str(error) if str(place) in str(error) else f"{place}: {error}") from error
 
 
-def build(weights: Weights, settings: dict[str, Any], origin: Origin, robot: Robot = GO2) -> Trained:
+def build(weights: Weights, settings: dict[str, Any], origin: Origin, robot: Robot) -> Trained:
     network = network_config(settings["learner"]["network"])
     try:
         actor = Actor(network, STATE_SIZE, GOAL_SIZE, len(robot.joint_names))

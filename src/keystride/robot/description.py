@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LEG_JOINTS = ("hip", "thigh", "calf")
+JOINT_NAMES = tuple(f"{leg}_{joint}_joint" for leg in ("FL", "FR", "RL", "RR") for joint in LEG_JOINTS)
+"""The joints in scripts and files: front left, front right, rear left, rear right. Every robot has them in this order."""
+MIRROR_ORDER = (3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8)
+"""Index of each joint's mirror image: left and right legs swap."""
+MIRROR_SIGN = (-1.0, 1.0, 1.0) * 4
 
 
 @dataclass(frozen=True)
@@ -79,12 +84,11 @@ class Robot:
 
     @cached_property
     def mirror_order(self) -> NDArray[np.intp]:
-        """Index of each joint's mirror image: left and right legs swap."""
-        return np.array([3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8])
+        return np.array(MIRROR_ORDER)
 
     @cached_property
     def mirror_sign(self) -> Floats:
-        return np.tile([-1.0, 1.0, 1.0], 4)
+        return np.array(MIRROR_SIGN)
 
     def mirror_joints(self, joints: Floats) -> Floats:
         """Return joint angles, velocities, targets or actions (..., 12) of the mirrored robot."""

@@ -14,7 +14,6 @@ from keystride.evaluation.rendering.report import Picture
 from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS
 from keystride.evaluation.suites import NEXT_ONLY, Contender, Libraries, Setting, anticipation
 from keystride.evaluation.tables import Table, TableCell
-from keystride.robot.go2 import GO2
 from keystride.studies.measures import (
     Curve,
     Errors,
@@ -67,11 +66,14 @@ def run_anticipation(study: AnticipationStudy) -> Report:
     seeds = range(study.size.seeds)
     configs = {(sight, seed): study.config(sight, seed) for seed in seeds for sight in SIGHTS}
     finish_runs(list(configs.values()))
-    libraries = Libraries(study_library())
+    library = study_library()
+    robot, libraries = library.robot, Libraries(library)
     rollouts = []
     for seed in seeds:
-        ours, theirs = (Contender(SIGHTS[sight], final_policy(configs[sight, seed].folder)) for sight in SIGHTS)
-        setting = Setting(GO2, ours, libraries, rival=theirs, episodes=study.size.episodes, seed=seed, inbetween=False)
+        ours, theirs = (Contender(SIGHTS[sight], final_policy(configs[sight, seed].folder, robot)) for sight in SIGHTS)
+        setting = Setting(
+            robot, ours, libraries, rival=theirs, episodes=study.size.episodes, seed=seed, inbetween=False
+        )
         rollouts.append(anticipation(setting).rollouts)
     curves: dict[Sight, tuple[Curve, ...]] = {
         sight: tuple(read_run_curve(configs[sight, seed].folder) for seed in seeds) for sight in SIGHTS

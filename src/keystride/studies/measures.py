@@ -13,7 +13,6 @@ from keystride.evaluation.episodes import run_episodes
 from keystride.files import write_atomically
 from keystride.policy.curve import read_curve
 from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
 from keystride.studies.runs import final_policy, study_library
 from keystride.task.config import TaskConfig
 from keystride.task.sampling import EpisodeSampler
@@ -119,11 +118,13 @@ def final_errors(run: Path, task: TaskConfig, episodes: int) -> dict[str, Errors
 
 def _measured(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:
     """Every policy of a study meets the same episodes, drawn as in its training."""
-    policy, sampler = final_policy(run), EpisodeSampler(GO2, study_library(), task)
+    library = study_library()
+    robot = library.robot
+    policy, sampler = final_policy(run, robot), EpisodeSampler(robot, library, task)
     kinds = {}
     for kind, random_share in RANDOM_SHARES.items():
         drawn = sampler.draw(np.random.default_rng([0, *kind.encode()]), episodes, random_share)
-        rollout = run_episodes(policy, GO2, drawn.start, drawn.goals, inbetween=False)
+        rollout = run_episodes(policy, robot, drawn.start, drawn.goals, inbetween=False)
         distance = rollout.errors[..., 0]
         kinds[kind] = {"distances": distance[~np.isnan(distance)].round(6).tolist(), "falls": rollout.falls}
     return kinds

@@ -13,6 +13,7 @@ from keystride.learner.config import CPU, MULTI_CRITIC, RewardGroup
 from keystride.motion.library import Library
 from keystride.policy.bundle import run_checkpoint
 from keystride.policy.runtime import Network, Policy
+from keystride.robot.description import Robot
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
 from keystride.training.config import EvaluationConfig, TrainingConfig, TrainingStage
 from keystride.training.settings import differences, plain_config
@@ -160,7 +161,7 @@ def progress_line(share: float, text: str, seconds_left: float | None = None) ->
     return f"[{'#' * filled}{'.' * (BAR - filled)}] {share:.0%}: {text}{left}"
 
 
-def final_policy(run: Path) -> Policy:
+def final_policy(run: Path, robot: Robot) -> Policy:
     """The policy with which a run ended: the running mean of the weights, which evaluations during training look at too."""
     from keystride.learner.checkpoint import load_module, load_tree
     from keystride.policy.export import policy_file
@@ -169,10 +170,10 @@ def final_policy(run: Path) -> Policy:
     checkpoint = run_checkpoint(run, newest=True)
     if checkpoint is None:
         raise UserError(f"{run} has no checkpoint: the run is not finished")
-    trained, averaged = load_trained(checkpoint), load_tree(checkpoint / "learner")["averaged"]
+    trained, averaged = load_trained(checkpoint, robot), load_tree(checkpoint / "learner")["averaged"]
     load_module(trained.actor, averaged)
     weights = replace(trained.weights, actor=dict(averaged))
-    return Policy(Network(policy_file(replace(trained, weights=weights))))
+    return Policy(Network(policy_file(replace(trained, weights=weights), robot), robot=robot))
 
 
 def _saved(config: TrainingConfig) -> int:

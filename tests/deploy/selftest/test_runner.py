@@ -65,6 +65,6 @@ def test_over_the_network_as_in_one_process(tmp_path):
         skip_if_kept_waiting(run.late)
     assert run.exit_code == PLAYED, "\n".join(run.lines)
     assert run.started is not None
-    missed = truth.misses(script, run.started)
+    missed = truth.misses(script, run.started, GO2)
     print(f"{POLICY}: missed by {np.round(expected, 3)} m in one process, {np.round(missed, 3)} m over DDS")
     assert np.abs(missed - expected).max() < MARGIN

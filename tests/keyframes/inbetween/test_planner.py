@@ -13,10 +13,12 @@ from keystride.keyframes.inbetween.events import Present
 from keystride.keyframes.inbetween.legs import Pace
 from keystride.keyframes.inbetween.planner import WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, departures
-from keystride.keyframes.postures import POSTURES, stand
+from keystride.keyframes.postures import named_postures, stand
 from keystride.keyframes.resolve import place_goals, script_goals
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
+
+POSTURES = named_postures(GO2)
 
 PAPER = TrainedRanges()
 WIDE = TrainedRanges(
@@ -35,7 +37,7 @@ def at_start(robots: int = 1, yaw: float = 0.0) -> Present:
 
 
 def planned(*keyframes: Keyframe, ranges: TrainedRanges = PAPER) -> WaypointPlan:
-    return plan(script_goals(Script(keyframes=keyframes)), at_start(), ranges, STANCE)
+    return plan(script_goals(Script(keyframes=keyframes), robot=GO2), at_start(), ranges, STANCE)
 
 
 def waypoints(found: WaypointPlan) -> list[int]:
@@ -64,7 +66,7 @@ def journeys(draw: st.DrawFn, gaps: tuple[float, float] = (0.3, 12.0)) -> Script
 
 @given(script=journeys(gaps=(0.5, 1.0)))
 def test_no_waypoint_where_gaps_are_as_in_training(script: Script):
-    goals = script_goals(script)
+    goals = script_goals(script, robot=GO2)
     found = plan(goals, at_start(), PAPER, STANCE)
     assert not found.soft.any()
     for field in fields(Goals):
@@ -73,7 +75,7 @@ def test_no_waypoint_where_gaps_are_as_in_training(script: Script):
 
 @given(script=journeys(), ranges=st.sampled_from(POLICIES))
 def test_every_keyframe_is_kept_as_it_is(script: Script, ranges: TrainedRanges):
-    goals = script_goals(script)
+    goals = script_goals(script, robot=GO2)
     found = plan(goals, at_start(), ranges, STANCE)
     hard = np.flatnonzero(used(found.goals)[0] & ~found.soft[0])
     for field in fields(Goals):
@@ -86,7 +88,7 @@ def test_every_keyframe_is_kept_as_it_is(script: Script, ranges: TrainedRanges):
 
 @given(script=journeys(), ranges=st.sampled_from(POLICIES))
 def test_gaps_are_as_in_training_afterwards(script: Script, ranges: TrainedRanges):
-    goals = script_goals(script)
+    goals = script_goals(script, robot=GO2)
     found = plan(goals, at_start(), ranges, STANCE)
     step = found.goals.step[0, used(found.goals)[0]]
     gaps = np.diff(step, prepend=0)
@@ -97,7 +99,7 @@ def test_gaps_are_as_in_training_afterwards(script: Script, ranges: TrainedRange
 
 @given(script=journeys(), ranges=st.sampled_from(POLICIES))
 def test_waypoints_hold_nothing_that_the_policy_does_not_know(script: Script, ranges: TrainedRanges):
-    found = plan(script_goals(script), at_start(), ranges, STANCE)
+    found = plan(script_goals(script, robot=GO2), at_start(), ranges, STANCE)
     soft = found.goals[np.array([0])]
     bits = soft.presence[0][found.soft[0]]
     assert bits[:, 0].all()
@@ -189,7 +191,7 @@ def test_it_does_not_stop_at_a_keyframe_that_it_passes_in_time():
     script=journeys(), ranges=st.sampled_from(POLICIES), x=st.floats(-5, 5), y=st.floats(-5, 5), yaw=st.floats(-3, 3)
 )
 def test_a_shifted_and_turned_script_has_a_shifted_and_turned_plan(script, ranges, x, y, yaw):
-    goals = script_goals(script)
+    goals = script_goals(script, robot=GO2)
     here = plan(goals, at_start(), ranges, STANCE)
     origin, heading = np.array([[x, y]]), np.array([yaw])
     moved = replace(at_start(), position=origin, yaw=heading)
@@ -206,7 +208,7 @@ def test_a_shifted_and_turned_script_has_a_shifted_and_turned_plan(script, range
 @settings(deadline=None)
 @given(script=journeys(), ranges=st.sampled_from(POLICIES))
 def test_a_mirrored_script_has_a_mirrored_plan(script, ranges):
-    goals = script_goals(script)
+    goals = script_goals(script, robot=GO2)
     there = plan(_mirrored(goals), at_start(), ranges, STANCE)
     here = _mirrored(plan(goals, at_start(), ranges, STANCE).goals)
     np.testing.assert_array_equal(here.step, there.goals.step)
@@ -232,9 +234,9 @@ def test_robots_are_planned_for_as_if_each_were_alone():
         Script(keyframes=(Keyframe(time=0.5, position=(0.3, 0.0)), Keyframe(time=9.0, yaw=90.0))),
         Script(keyframes=(Keyframe(time=0.8, posture="sit"),)),
     ]
-    together = plan(script_goals(scripts), at_start(3), PAPER, STANCE)
+    together = plan(script_goals(scripts, robot=GO2), at_start(3), PAPER, STANCE)
     for row, script in enumerate(scripts):
-        alone = plan(script_goals(script), at_start(), PAPER, STANCE)
+        alone = plan(script_goals(script, robot=GO2), at_start(), PAPER, STANCE)
         columns = alone.soft.shape[1]
         np.testing.assert_allclose(together.path[row, :columns], alone.path[0], atol=1e-12)
         np.testing.assert_array_equal(together.goals.presence[row, :columns], alone.goals.presence[0])
@@ -243,7 +245,7 @@ def test_robots_are_planned_for_as_if_each_were_alone():
 
 @pytest.mark.parametrize("away", [0.0, 1.5])
 def test_after_the_last_keyframe_it_goes_to_a_pose_and_stays(away: float):
-    goals = script_goals(Script(keyframes=(Keyframe(time=1.0, position=(away, 0.0), yaw=0.0),)))
+    goals = script_goals(Script(keyframes=(Keyframe(time=1.0, position=(away, 0.0), yaw=0.0),)), robot=GO2)
     present = replace(at_start(), step=np.array([50]))
     found = hold(goals, np.array([[away, 0.0, 0.0]]), present, PAPER, STANCE, seconds=20.0)
     coming = found.goals.step[0] > 50

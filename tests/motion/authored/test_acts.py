@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.keyframes.postures import POSTURES, posture
+from keystride.keyframes.postures import named_postures, posture
 from keystride.motion.authored.acts import Key, perform_act, place_key
 from keystride.motion.authored.performance import as_clip, standing_feet
 from keystride.motion.clip import Clip
@@ -11,13 +11,15 @@ from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
 
+POSTURES = named_postures(GO2)
+
 GROUNDED = [name for name, pose in POSTURES.items() if not pose.airborne]
 
 
 def keys_to(name: str, seconds: float, hold: float) -> list[Key]:
     """A sitting robot gives its paw; a standing one sits down first."""
-    sit = [Key(posture("sit"), seconds, 0.0, "sit")] if name.startswith("sit_") else []
-    return [*sit, Key(posture(name), seconds, hold, name), *sit]
+    sit = [Key(posture("sit", GO2), seconds, 0.0, "sit")] if name.startswith("sit_") else []
+    return [*sit, Key(posture(name, GO2), seconds, hold, name), *sit]
 
 
 @pytest.mark.parametrize("name", GROUNDED)
@@ -27,9 +29,9 @@ def test_an_act_starts_and_ends_standing_and_holds_its_posture(name: str):
     clip = as_clip(GO2, name, shown)
     held = round((0.4 + 1.2 * ((len(keys) + 1) // 2) + 0.3) * 50)
     assert clip.joint_angles[[0, -1]] == pytest.approx(np.array([GO2.stance, GO2.stance]), abs=1e-6)
-    assert clip.joint_angles[held] == pytest.approx(posture(name).joints, abs=0.12)  # near footholds are kept
-    assert geometry.roll_pitch_yaw(clip.base_orientation[held])[1] == pytest.approx(posture(name).pitch)
-    assert shown.position[held, 2] == pytest.approx(posture(name).height)
+    assert clip.joint_angles[held] == pytest.approx(posture(name, GO2).joints, abs=0.12)  # near footholds are kept
+    assert geometry.roll_pitch_yaw(clip.base_orientation[held])[1] == pytest.approx(posture(name, GO2).pitch)
+    assert shown.position[held, 2] == pytest.approx(posture(name, GO2).height)
 
 
 @pytest.mark.parametrize("name", GROUNDED)
@@ -48,13 +50,15 @@ def test_the_weight_is_over_three_feet_while_a_paw_is_up(name: str):
 
 
 def test_a_trunk_that_looks_aside_leaves_its_feet_alone():
-    placed = place_key(GO2, Key(posture("stand"), 1.0, yaw=0.3), standing_feet(GO2))
+    placed = place_key(GO2, Key(posture("stand", GO2), 1.0, yaw=0.3), standing_feet(GO2))
     assert placed.feet == pytest.approx(standing_feet(GO2))
     assert placed.base[5] == 0.3
 
 
 def test_segments_follow_the_keys():
-    shown = perform_act(GO2, Key(posture("sit"), 1.0, 0.5, "sit"), Key(posture("stand"), 0.5), lead=0.4, back=0.6)
+    shown = perform_act(
+        GO2, Key(posture("sit", GO2), 1.0, 0.5, "sit"), Key(posture("stand", GO2), 0.5), lead=0.4, back=0.6
+    )
     assert [segment[:2] for segment in shown.segments] == [(0, 20), (20, 95), (95, 120), (120, 170)]
     assert [segment[2] for segment in shown.segments] == ["stand", "sit", "sit", "stand"]
     assert len(shown) == 170

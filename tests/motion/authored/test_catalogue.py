@@ -107,7 +107,7 @@ def test_physics_can_follow_a_jump_through_the_air(clips: dict[str, Clip], track
 
 @pytest.mark.parametrize("name", ["jump", "paw_up"])
 def test_the_examples_are_frames_of_their_clips(clips: dict[str, Clip], name: str):
-    goals, clip = script_goals(load_script(EXAMPLES / f"{name}.yaml")), clips[f"example_{name}"]
+    goals, clip = script_goals(load_script(EXAMPLES / f"{name}.yaml"), robot=GO2), clips[f"example_{name}"]
     for step, error in zip(goals.step[0], _errors_on_time(goals, clip), strict=True):
         assert np.linalg.norm(error[:3]) < 0.012, f"position after {step / CLIP_FPS} s"
         assert np.abs(error[3:6]).max() < np.radians(0.5), f"angles after {step / CLIP_FPS} s"

@@ -53,7 +53,7 @@ def test_the_apex_is_as_high_as_asked_and_in_the_asked_posture():
     clip = as_clip(GO2, "up", perform_jump(GO2, jump))
     apex = round((jump.times[2] + jump.flight / 2) * CLIP_FPS)
     assert clip.base_position[apex, 2] == pytest.approx(0.5, abs=1e-3)
-    assert clip.joint_angles[apex] == pytest.approx(posture("tuck").joints, abs=0.05)
+    assert clip.joint_angles[apex] == pytest.approx(posture("tuck", GO2).joints, abs=0.05)
 
 
 def test_a_turning_jump_lands_in_its_new_heading():

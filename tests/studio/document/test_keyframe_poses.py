@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.script import Keyframe, Script, Stage
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.keyframe_poses import Ghost, ghost_warnings, ghosts, grounded, poses
+
+POSTURES = named_postures(GO2)
 
 
 def one(**fields: object) -> Ghost:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.keyframes.postures import POSTURES, Posture
+from keystride.keyframes.postures import Posture, named_postures
 from keystride.keyframes.script import Keyframe
 from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
@@ -14,6 +14,8 @@ from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.keyframe_poses import ghosts
 from keystride.studio.document.pose_library import FILE, PoseExists, PoseLibrary
+
+POSTURES = named_postures(GO2)
 
 PAW_UP = Posture(POSTURES["sit"].joints, 0.3, roll=np.radians(5.0), pitch=np.radians(-20.0))
 

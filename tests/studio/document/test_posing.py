@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keystride.keyframes.goals import COMPONENTS
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
@@ -15,6 +15,8 @@ from keystride.studio.document import draft as drafts
 from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.keyframe_poses import ghosts
+
+POSTURES = named_postures(GO2)
 
 SCRIPT = Script(
     keyframes=(

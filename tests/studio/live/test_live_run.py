@@ -163,7 +163,7 @@ def write_log(folder: Path, yaw: float, miss: float, seconds: float) -> None:
 
 def test_a_take_is_seen_from_where_the_script_began(tmp_path: Path):
     write_log(tmp_path / "log", yaw=2.0, miss=0.05, seconds=2.0)
-    take = read_take(tmp_path / "log", WALK)
+    take = read_take(tmp_path / "log", WALK, GO2)
     assert take is not None
     assert take.reached == 2
     np.testing.assert_allclose(take.errors[:, 0], 0.05, atol=1e-3)
@@ -174,7 +174,7 @@ def test_a_take_is_seen_from_where_the_script_began(tmp_path: Path):
 
 def test_a_take_that_was_stopped_has_no_errors_beyond(tmp_path: Path):
     write_log(tmp_path / "log", yaw=0.0, miss=0.0, seconds=0.7)
-    take = read_take(tmp_path / "log", WALK)
+    take = read_take(tmp_path / "log", WALK, GO2)
     assert take is not None
     assert take.reached == 1
     assert np.isnan(take.errors[1]).all()
@@ -184,4 +184,4 @@ def test_a_robot_that_never_began_has_no_take(tmp_path: Path):
     log = FlightLog(tmp_path / "log", {})
     log.row()["time"] = 1.0
     log.close()
-    assert read_take(tmp_path / "log", WALK) is None
+    assert read_take(tmp_path / "log", WALK, GO2) is None

@@ -5,10 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.robot.go2 import GO2
 from keystride.studio.page.meshes import Figure
 from keystride.studio.page.pose_pictures import GROUND, PICTURE_HEIGHT, PICTURE_WIDTH, picture, pose_buttons
+
+POSTURES = named_postures(GO2)
 
 
 @pytest.mark.parametrize("name", POSTURES)

@@ -6,13 +6,15 @@ import pytest
 from keystride.evaluation.episodes import NEVER_FELL
 from keystride.evaluation.recording import play_script
 from keystride.keyframes.goals import Goals
-from keystride.keyframes.postures import POSTURES
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import resolve
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
 from keystride.studio.playback.controllers import StandStill
 from keystride.studio.playback.player import SNAPSHOT_STEPS, Player
+
+POSTURES = named_postures(GO2)
 
 FRICTION = 0.8
 SCRIPT = Script(keyframes=(Keyframe(time=0.5, position=(0.0, 0.0)), Keyframe(time=1.6, position=(2.0, 0.0))))
@@ -33,7 +35,7 @@ class Crouch:
 
 def played(script: Script = SCRIPT) -> Player:
     player = Player(GO2, Crouch(), FRICTION)
-    player.set_goals(resolve(script), live=False)
+    player.set_goals(resolve(script, GO2), live=False)
     player.seek(player.end)
     assert player.catch_up(60.0)
     return player
@@ -53,7 +55,7 @@ class Sit:
 @pytest.mark.parametrize("controller", [Crouch(), Sit()])
 def test_a_pass_is_what_play_records(controller: Crouch | Sit):
     player = Player(GO2, controller, FRICTION)
-    player.set_goals(resolve(SCRIPT), live=False)
+    player.set_goals(resolve(SCRIPT, GO2), live=False)
     player.seek(player.end)
     assert player.catch_up(60.0)
     recording = play_script(controller, GO2, SCRIPT, title="", policy="")
@@ -91,7 +93,7 @@ def test_taken_up_from_anywhere_the_same_happens(step: int):
     player = played()
     expected = player.trajectory.column("joint_angles").copy()
     player.seek(step)
-    player.set_goals(resolve(SCRIPT), live=True)
+    player.set_goals(resolve(SCRIPT, GO2), live=True)
     assert player.recorded == step
     player.seek(player.end)
     player.catch_up(60.0)
@@ -102,7 +104,7 @@ def test_a_live_change_leaves_the_past_alone():
     player = played()
     past = player.trajectory.column("joint_angles")[:61].copy()
     player.seek(60)
-    player.set_goals(resolve(Script(keyframes=(Keyframe(time=2.0, yaw=0.0),))), live=True)
+    player.set_goals(resolve(Script(keyframes=(Keyframe(time=2.0, yaw=0.0),)), GO2), live=True)
     player.seek(player.end)
     player.catch_up(60.0)
     np.testing.assert_array_equal(player.trajectory.column("joint_angles")[:61], past)
@@ -112,7 +114,7 @@ def test_a_live_change_leaves_the_past_alone():
 def test_another_script_is_simulated_anew():
     player = played()
     player.seek(20)
-    player.set_goals(resolve(Script(keyframes=(Keyframe(time=0.4, yaw=0.0),))), live=False)
+    player.set_goals(resolve(Script(keyframes=(Keyframe(time=0.4, yaw=0.0),)), GO2), live=False)
     assert player.recorded == 0
     assert player.catch_up(60.0)
     assert player.recorded == 20
@@ -148,7 +150,7 @@ def test_a_push_is_part_of_the_pass_until_it_restarts():
 
 def test_a_fall_is_noticed_and_nothing_is_met_after_it():
     player = Player(GO2, StandStill(GO2), FRICTION)
-    player.set_goals(resolve(Script(keyframes=(Keyframe(time=2.0, yaw=0.0),))), live=False)
+    player.set_goals(resolve(Script(keyframes=(Keyframe(time=2.0, yaw=0.0),)), GO2), live=False)
     player.push(np.array([0.0, 6.0, 3.0]))
     player.seek(player.end)
     player.catch_up(60.0)
@@ -158,7 +160,7 @@ def test_a_fall_is_noticed_and_nothing_is_met_after_it():
 
 def test_catching_up_stops_when_its_time_is_over():
     player = Player(GO2, Crouch(), FRICTION)
-    player.set_goals(resolve(SCRIPT), live=False)
+    player.set_goals(resolve(SCRIPT, GO2), live=False)
     player.seek(player.end)
     assert not player.catch_up(0.0)
     assert player.waiting

@@ -23,27 +23,27 @@ START = CpuSimulator(GO2, 1, threads=1).state()
 
 
 def test_the_same_goals_never_differ():
-    goals = resolve(show(3, 0.0))
+    goals = resolve(show(3, 0.0), GO2)
     assert first_difference(StandStill(GO2), START, goals, goals).step is None
-    assert first_difference(StandStill(GO2), START, goals, resolve(show(3, 5.0))).step == 0
+    assert first_difference(StandStill(GO2), START, goals, resolve(show(3, 5.0), GO2)).step == 0
 
 
 def test_a_policy_sees_a_late_edit_late():
     policy = load_controller("go2-pose", GO2)
     assert isinstance(policy, Policy)
     count = policy.metadata.max_keyframes + 10
-    old, new = resolve(show(count, 0.0)), resolve(show(count, 10.0))
+    old, new = resolve(show(count, 0.0), GO2), resolve(show(count, 10.0), GO2)
     step = first_difference(policy, START, old, new).step
     assert step is not None
     assert step > 200
-    assert first_difference(policy, START, resolve(show(4, 0.0)), resolve(show(5, 0.0))).step == 0
+    assert first_difference(policy, START, resolve(show(4, 0.0), GO2), resolve(show(5, 0.0), GO2)).step == 0
 
 
 def test_where_waypoints_are_added_everything_differs():
     policy = load_controller("go2-pose", GO2)
     assert isinstance(policy, Policy)
     old, new = (
-        resolve(Script(keyframes=(*show(14, 0.0).keyframes, Keyframe(time=20.0, position=(x, 0.0)))))
+        resolve(Script(keyframes=(*show(14, 0.0).keyframes, Keyframe(time=20.0, position=(x, 0.0)))), GO2)
         for x in (3.0, 4.0)
     )
     assert first_difference(policy, START, old, new).step != 0
@@ -55,12 +55,12 @@ def test_a_late_edit_simulates_only_what_differs_and_gives_the_same():
     assert isinstance(policy, Policy)
     count = policy.metadata.max_keyframes + 10
     player, fresh = Player(GO2, policy, 0.8), Player(GO2, policy, 0.8)
-    player.set_goals(resolve(show(count, 0.0)), live=False)
+    player.set_goals(resolve(show(count, 0.0), GO2), live=False)
     player.seek(player.end)
     assert player.catch_up(300.0)
-    player.set_goals(resolve(show(count, 10.0)), live=False)
+    player.set_goals(resolve(show(count, 10.0), GO2), live=False)
     assert player.recorded > 200
-    fresh.set_goals(resolve(show(count, 10.0)), live=False)
+    fresh.set_goals(resolve(show(count, 10.0), GO2), live=False)
     for each in (player, fresh):
         each.seek(each.end)
         assert each.catch_up(300.0)

@@ -92,11 +92,11 @@ class Truth:
         held = self.time[(np.where(self.motion_service, self.heard_stiffness, self.stiffness)) > 0.0]
         return max(float(held[-1]) - moment, 0.0) if len(held) else 0.0
 
-    def misses(self, script: Script, started: float) -> Floats:
+    def misses(self, script: Script, started: float, robot: Robot) -> Floats:
         """Return the horizontal distance between the robot and each keyframe at its time, (K,) m."""
         start = self.at(started)
         yaw = np.atleast_1d(geometry.yaw_of(self.orientation[start]))
-        goals = script_goals(script, self.position[start][None], yaw)
+        goals = script_goals(script, self.position[start][None], yaw, robot=robot)
         rows = [self.at(started + keyframe.time) for keyframe in script.keyframes]
         return np.linalg.norm((goals.position[0] - self.position[rows])[:, :2], axis=-1)
 
@@ -120,10 +120,10 @@ def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -
         truth = Truth.read(Path(folder) / "record.npz")
     wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
     if case.exit_code == PLAYED and run.started is not None:
-        wrong += _wrong_place(truth.misses(WALK_SCRIPT, run.started).max(), calm_miss(robot, policy) + MARGIN)
+        wrong += _wrong_place(truth.misses(WALK_SCRIPT, run.started, robot).max(), calm_miss(robot, policy) + MARGIN)
     if wrong and run.late >= KEPT_WAITING:
         wrong.append(f"a process was {1000 * run.late:.0f} ms late")
-    return CaseResult(case.name, case.expected, _happened(case, run, truth), tuple(wrong), run.late, attempt)
+    return CaseResult(case.name, case.expected, _happened(case, run, truth, robot), tuple(wrong), run.late, attempt)
 
 
 def run_script(script: Path, policy: str, folder: Path, domain: int) -> tuple[Run, Truth]:
@@ -180,9 +180,9 @@ def arrival_distances(robot: Robot, policy: str, script: Script) -> list[float]:
     return [float(np.linalg.norm(arrival.error[:2])) for arrival in rehearsal.deployment.arrivals]
 
 
-def _happened(case: Case, run: Run, truth: Truth) -> str:
+def _happened(case: Case, run: Run, truth: Truth, robot: Robot) -> str:
     if case.exit_code == PLAYED and run.started is not None:
-        return f"played; largest keyframe error {truth.misses(WALK_SCRIPT, run.started).max():.3f} m"
+        return f"played; largest keyframe error {truth.misses(WALK_SCRIPT, run.started, robot).max():.3f} m"
     if run.caused is None:
         return re.sub(r"error: \S+?: ", "error: ", run.reason)  # without the name of a temporary file
     words = f"joints released after {truth.soft_after(run.caused):.2f} s, trunk at {truth.position[-1, 2]:.2f} m"

@@ -183,12 +183,12 @@ def rehearse(
 
 def dry_run(plan: Plan, robot: Robot) -> bool:
     """Play the plan against the simulation and print what would be sent; return whether the script was played."""
-    script = checked_script(plan.script, doubtful=plan.doubtful)
+    script = checked_script(plan.script, robot, doubtful=plan.doubtful)
     player = open_player(plan.policy, robot, LOOPBACK[0], inbetween=plan.inbetween)
     for line in outside(plan.script, player, script, allowed=plan.outside_training):
         print(f"warning: {line}", flush=True)
     try_player(plan.policy, player, script, robot)
-    poses, limits = OdometryPoses() if plan.pose == "odometry" else None, limits_for(plan, script)
+    poses, limits = OdometryPoses() if plan.pose == "odometry" else None, limits_for(plan, script, robot)
     rehearsal = rehearse(robot, player, script, poses=poses, limits=limits)
     print(f"dry run for {plan.interface}, domain {plan.domain}, poses from {plan.pose}; nothing is sent", flush=True)
     print(f"rt/api/motion_switcher/request: {CHECK_MODE}, and while a motion service is active")

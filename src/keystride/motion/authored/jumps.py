@@ -65,7 +65,9 @@ def perform_jump(robot: Robot, jump: Jump) -> Performance:
 def _base(robot: Robot, jump: Jump, t: Floats) -> Floats:
     """(T, 6) x y z roll pitch yaw."""
     still = np.zeros_like(t)
-    return np.stack([_advance(jump, t), still, _height(robot, jump, t), still, _pitch(jump, t), _yaw(jump, t)], axis=-1)
+    return np.stack(
+        [_advance(jump, t), still, _height(robot, jump, t), still, _pitch(robot, jump, t), _yaw(jump, t)], axis=-1
+    )
 
 
 def _height(robot: Robot, jump: Jump, t: Floats) -> Floats:
@@ -86,9 +88,9 @@ def _advance(jump: Jump, t: Floats) -> Floats:
     return Course(0.0, back, up, down, stop, stop - jump.overrun * braking).at(jump, t)
 
 
-def _pitch(jump: Jump, t: Floats) -> Floats:
+def _pitch(robot: Robot, jump: Jump, t: Floats) -> Floats:
     """At a constant rate in the air, where nothing could change it."""
-    apex, half = posture(jump.pose).pitch, jump.spin * jump.flight / 2
+    apex, half = posture(jump.pose, robot).pitch, jump.spin * jump.flight / 2
     return Course(0.0, 0.0, (apex - half, jump.spin, 0.0), (apex + half, jump.spin, 0.0), 0.0, 0.0).at(jump, t)
 
 

@@ -16,6 +16,7 @@ from keystride.deploy.selftest.processes import free_port
 from keystride.errors import FileError
 from keystride.keyframes.files import format_script, save_script
 from keystride.keyframes.script import Script
+from keystride.robot.catalogue import load_robot
 from keystride.studio.live.deploy_process import LIE_DOWN_KEY, START_KEY, DeployProcess
 from keystride.studio.live.take import Take, read_take
 
@@ -221,7 +222,10 @@ class LiveRun:
         assert self.played is not None
         assert self._take_folder is not None
         try:
-            self.take = read_take(self._take_folder / "log", self.played.script) if self.step != DRY_RUN else None
+            robot = load_robot("go2")  # `keystride deploy go2` plays on no other
+            self.take = (
+                read_take(self._take_folder / "log", self.played.script, robot) if self.step != DRY_RUN else None
+            )
         except FileError as error:
             self.take = None
             self.outcome += f"; no flight log: {error}" if self.step != DRY_RUN else ""

@@ -12,7 +12,7 @@ from keystride.evaluation.errors import METRICS, keyframe_errors
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
-from keystride.robot.description import Floats
+from keystride.robot.description import Floats, Robot
 
 RUNNING_INDEX = list(DeployState).index(DeployState.RUNNING)
 PATH_EVERY = 0.1  # s
@@ -25,7 +25,7 @@ class Take:
     reached: int  # keyframes
 
 
-def read_take(folder: Path, script: Script) -> Take | None:
+def read_take(folder: Path, script: Script, robot: Robot) -> Take | None:
     """Return what a flight log holds of the script; None if it was never begun. FileError if the log cannot be read."""
     rows = read_log(folder).rows
     rows = rows[(rows["state"] == RUNNING_INDEX) & np.isfinite(rows["base_position"]).all(axis=1)]
@@ -36,7 +36,7 @@ def read_take(folder: Path, script: Script) -> Take | None:
         rows[name].astype(np.float64) for name in ("base_position", "base_orientation", "joint_angles")
     )
     yaw = np.atleast_1d(geometry.yaw_of(orientation[0]))
-    goals = script_goals(script, position[:1], yaw)
+    goals = script_goals(script, position[:1], yaw, robot=robot)
     due = goals.step[0] * CONTROL_DT  # (K,) s
     reached = int((due <= time[-1] + CONTROL_DT).sum())
     errors = np.full((len(due), len(METRICS)), np.nan)
