@@ -22,7 +22,7 @@ FLAGS = (
 
 
 def find_browser() -> str | None:
-    """The path of a Chromium that can be driven, or None."""
+    """Return the path of a Chromium that can be driven, or None."""
     if importlib.util.find_spec("playwright") is None:
         return None
     return next((path for name in NAMES if (path := shutil.which(name))), None)

@@ -131,7 +131,7 @@ def _standing(robot: Robot, robots: int) -> State:
 
 
 def _goals(policy: Policy) -> Goals:
-    """A straight walk with a keyframe every second, with all components that the policy knows."""
+    """Return a straight walk with a keyframe every second, with all components that the policy knows."""
     import numpy as np
 
     from keystride.keyframes.goals import COMPONENTS, empty_goals

@@ -67,7 +67,7 @@ def predict(
 
 
 def critic_values(robot: Robot, controller: Controller, critics: ValueFunction, goal: int, goals: Goals) -> Floats:
-    """(E, K) each keyframe alone, seen from the moment at which the one before is due; the first from the start."""
+    """Return (E, K) each keyframe alone, seen from the moment at which the one before is due; the first from the start."""
     count, keyframes = goals.step.shape
     simulator = make_simulator(robot, count, World(friction=FORECAST_FRICTION))
     simulator.reset(np.arange(count), exact_stance(robot, count))
@@ -86,7 +86,7 @@ def critic_values(robot: Robot, controller: Controller, critics: ValueFunction, 
 
 
 def ranking(score: Floats, met: NDArray[np.bool_]) -> float:
-    """How often a keyframe that is met scores higher than one that is not; 0.5 is chance, ties count half."""
+    """Return how often a keyframe that is met scores higher than one that is not; 0.5 is chance, ties count half."""
     good, bad = score[met], score[~met]
     if not len(good) or not len(bad):
         return float("nan")

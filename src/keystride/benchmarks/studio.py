@@ -91,7 +91,7 @@ class BenchmarkStudio:
         return 0
 
     def _earlier(self) -> dict[str, Any]:
-        """What the output file holds, if it was measured with these settings."""
+        """Return what the output file holds, if it was measured with these settings."""
         import json
 
         settings = {"policy": self.policy, "robot": self.robot, "seconds": self.seconds}
@@ -161,7 +161,7 @@ def measurements(
 
 
 def walk(keyframes: int) -> Script:
-    """A gentle walk on a wide circle, with a keyframe every second."""
+    """Return a gentle walk on a wide circle, with a keyframe every second."""
     from math import cos, degrees, sin
 
     from keystride.keyframes.script import Keyframe, Script
@@ -177,7 +177,7 @@ def walk(keyframes: int) -> Script:
 
 
 def edited(script: Script) -> Script:
-    """The last keyframe a little to the side."""
+    """Return the script with its last keyframe moved a little to the side."""
     *others, last = script.keyframes
     x, y = (last.position or (0.0, 0.0))[:2]
     return script.model_copy(update={"keyframes": (*others, last.model_copy(update={"position": (x, y + 0.05)}))})

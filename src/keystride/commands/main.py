@@ -124,7 +124,7 @@ def _parse(arguments: Sequence[str]) -> Command:
 
 
 def _choice(commands: Mapping[str, type[Command] | Group], typed: Sequence[str]) -> Any:
-    """The union type from which tyro builds its parser. A union needs two members: None, hidden, is the second."""
+    """Return the union type from which tyro builds its parser. A union needs two members: the second is None, hidden."""
     members = [_member(name, command, typed) for name, command in commands.items()]
     return Union[(*members, Annotated[None, tyro.conf.Suppress])]
 

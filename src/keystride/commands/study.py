@@ -47,7 +47,7 @@ class StudyCritics:
     """Compare the multi-critic with a single critic for three ranges of time between keyframes, as the paper's figure does.
 
     Everything else is equal: the paper's three reward groups, position goals on the authored clips, goal kernels of a fixed width.
-    The single critic has the paper's goal weight, and another found by a search that is printed. Runs lie in OUT/runs, one after
+    The single critic has the paper's goal weight, and another found by a search that is printed. Runs are stored in OUT/runs, one after
     the other; stop the command at any time, even by kill -9, and start it again: it continues. OUT gets critics.html,
     critics.json and the figure.
     """
@@ -57,7 +57,7 @@ class StudyCritics:
     out: Path | None = None
     """Folder of the study. Default: runs/study-critics, or runs/study-critics-quick."""
     width: float = 0.8
-    """Width of the goal kernels in m, the same throughout. The paper's 0.2 gives no signal to a policy that can not walk yet."""
+    """Width of the goal kernels in m, the same throughout. The paper's 0.2 gives no signal to a policy that cannot walk yet."""
     horizons: tuple[tuple[int, int], ...] = ((25, 50), (50, 75), (75, 100))
     """Least and most control steps between keyframes; the search is done on the first."""
     weights: tuple[float, ...] = (5.0, 20.0, 80.0)
@@ -79,7 +79,7 @@ class StudyCritics:
 class StudyAnticipation:
     """Compare a policy that sees all goals with one that sees the next goal only, on the paper's three scenarios.
 
-    Both are trained from scratch with the same recipe, seeds and samples. Runs lie in OUT/runs, one after the other; stop the
+    Both are trained from scratch with the same recipe, seeds and samples. Runs are stored in OUT/runs, one after the other; stop the
     command at any time, even by kill -9, and start it again: it continues. OUT gets anticipation.html, anticipation.json and
     the figures.
     """

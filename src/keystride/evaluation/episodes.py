@@ -119,7 +119,7 @@ def episode_ends(goals: Goals, seconds_after: float = SECONDS_AFTER) -> NDArray[
 
 
 def errors_when_due(goals: Goals, trace: Trace) -> Floats:
-    """(E, K, 6) each keyframe against the state at its own control step."""
+    """Return (E, K, 6) each keyframe against the state at its own control step."""
     columns = [
         keyframe_errors(goals[:, k : k + 1], *_poses_at(trace, goals.step[:, k]))[:, 0]
         for k in range(goals.step.shape[1])
@@ -128,7 +128,7 @@ def errors_when_due(goals: Goals, trace: Trace) -> Floats:
 
 
 def _poses_at(trace: Trace, step: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-    """Each robot's pose at its own step (E,)."""
+    """Return each robot's pose at its own step (E,)."""
     at = np.minimum(step, len(trace.position) - 1), np.arange(len(step))
     return trace.position[at], trace.orientation[at], trace.joint_angles[at]
 

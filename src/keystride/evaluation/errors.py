@@ -35,7 +35,7 @@ THRESHOLDS = Thresholds()
 
 
 def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints: Floats) -> Floats:
-    """(E, K, 6) in the units of METRICS, NaN where a keyframe has no such component.
+    """Return the errors (E, K, 6) in the units of METRICS, NaN where a keyframe has no such component.
 
     Distance is the norm in space, or over the ground where the keyframe has no height; angles are wrapped and absolute;
     posture is the root mean square over the joints. Poses are (E, ...), each the same for all of a robot's keyframes.
@@ -50,7 +50,7 @@ def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints:
 
 
 def met(errors: Floats, thresholds: Thresholds = THRESHOLDS) -> NDArray[np.bool_]:
-    """(...,) whether all components present (..., 6) are within the thresholds; a row without any is not."""
+    """Return (...,) whether all components present (..., 6) are within the thresholds; a row without any is not."""
     absent = np.isnan(errors)
     within = np.where(absent, 0.0, errors) <= np.array(astuple(thresholds))
     return np.all(within, axis=-1) & ~np.all(absent, axis=-1)

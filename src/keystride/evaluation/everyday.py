@@ -56,7 +56,7 @@ ERRANDS = (
 
 
 def everyday(setting: Setting) -> SuiteOutcome:
-    """All errands: errors, share of keyframes met, falls, and how far the robot drifts when it has to stand still."""
+    """Run all errands: errors, share of keyframes met, falls, and how far the robot drifts when it has to stand still."""
     rows, rollouts = [], {}
     for errand in ERRANDS:
         start = noisy_stance(setting.robot, setting.episodes, setting.random(errand.name))
@@ -80,7 +80,7 @@ def errand_rows(errand: Errand, rollout: EpisodeRollout, policy: str) -> list[Ro
 
 
 def drift(position: Floats, orientation: Floats) -> tuple[Floats, Floats]:
-    """(E,) m over the ground and degrees of yaw: how far robots get from their first pose; (T, E, 3) and (T, E, 4)."""
+    """Return (E,) m over the ground and degrees of yaw: how far robots get from their first pose; (T, E, 3) and (T, E, 4)."""
     away = np.linalg.norm(position[..., :2] - position[:1, :, :2], axis=-1)
     yaw = geometry.yaw_of(orientation)
     return away.max(axis=0), np.degrees(np.abs(geometry.wrap(yaw - yaw[:1]))).max(axis=0)

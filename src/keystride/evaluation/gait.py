@@ -74,7 +74,7 @@ def _share(part: Floats | NDArray[np.bool_], whole: NDArray[np.bool_]) -> Floats
 
 
 def airborne_seconds(robot: Robot, rollout: EpisodeRollout) -> Floats:
-    """(E,) the longest time with no foot on the ground, up to the end of the episode or to a fall."""
+    """Return (E,) the longest time with no foot on the ground, up to the end of the episode or to a fall."""
     trace = rollout.trace
     feet = feet_in_world(robot, trace.position, trace.orientation, trace.joint_angles)  # (T, E, 4, 3)
     flying = (foot_clearance(feet, robot) > AIRBORNE).all(axis=-1) & _alive(rollout)
@@ -86,7 +86,7 @@ def airborne_seconds(robot: Robot, rollout: EpisodeRollout) -> Floats:
 
 
 def flight_rows(subject: Subject, robot: Robot, rollout: EpisodeRollout) -> list[Row]:
-    """How long the robots flew, and the share of them that leapt."""
+    """Return how long the robots flew, and the share of them that leapt."""
     seconds = airborne_seconds(robot, rollout)
     figures = {"airborne_s": seconds, "flight_share": (seconds >= FLIGHT - 1e-9).astype(np.float64)}
     return [
@@ -117,7 +117,7 @@ def motor_rows(robot: Robot, suites: Mapping[str, Iterable[EpisodeRollout]], pol
 
 
 def joint_speed_shares(robot: Robot, rollout: EpisodeRollout) -> NDArray[np.float32]:
-    """(n,) of every joint at every control step until the episode ends or the robot falls."""
+    """Return (n,) of every joint at every control step until the episode ends or the robot falls."""
     speed = np.abs(rollout.trace.joint_velocities) / robot.speed_limit  # (T, E, 12)
     return speed[_alive(rollout)].astype(np.float32).ravel()
 

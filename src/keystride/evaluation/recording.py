@@ -135,7 +135,7 @@ def record(
 
 
 def ghost_poses(recording: Recording) -> Floats:
-    """(K, 19) what each keyframe asked for; where it left something open, what the robot did at that moment."""
+    """Return (K, 19) what each keyframe asked for; where it left something open, what the robot did at that moment."""
     goals = recording.goals
     poses = recording.poses[np.minimum(recording.steps, len(recording.poses) - 1)].copy()
     asked, presence = goals.position[0], goals.presence[0]
@@ -148,7 +148,7 @@ def ghost_poses(recording: Recording) -> Floats:
 
 
 def recording_summary(recording: Recording) -> dict[str, Any]:
-    """What `keystride play --json` writes: figures alone, no motion."""
+    """Return what `keystride play --json` writes: figures alone, no motion."""
     return {
         "script": recording.title,
         "policy": recording.policy,

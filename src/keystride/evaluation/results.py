@@ -56,7 +56,7 @@ def rows_of_goal(
     same: bool = True,
     counts: NDArray[np.bool_] | None = None,
 ) -> list[Row]:
-    """The goal-th keyframe (counted from 1) of every episode.
+    """Return the rows of the goal-th keyframe (counted from 1) of every episode.
 
     cells are the paper's, of the same scenario or of an analogous one; where counts (E,) is False, the keyframe is missed.
     """
@@ -66,12 +66,12 @@ def rows_of_goal(
 
 
 def rows_of_all_goals(subject: Subject, rollout: EpisodeRollout, cells: Cells = NO_CELLS) -> list[Row]:
-    """Every keyframe of every episode."""
+    """Return the rows of every keyframe of every episode."""
     return _rows(subject, "all", rollout, used(rollout.goals), cells)
 
 
 def single_row(subject: Subject, metric: str, values: Floats, *, episodes: int, falls: int) -> Row:
-    """A figure that is not an error at a keyframe: over episodes (n,), or over all frames at once (1,)."""
+    """Return the row of a figure that is not an error at a keyframe: over episodes (n,), or over all frames together (1,)."""
     mean, std = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
     return Row(subject.suite, subject.scenario, "all", metric, mean, std, episodes, falls, policy=subject.policy)
 

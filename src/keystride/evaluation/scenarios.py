@@ -44,7 +44,7 @@ class ClipPoses:
 
 
 def poses_of_clip(clip: Clip, start: int, frames: tuple[int, ...]) -> Goals:
-    """(1, K) the clip's full poses, moved so that its frame `start` is at the origin and faces x."""
+    """Return (1, K) the clip's full poses, moved so that its frame `start` is at the origin and faces x."""
     rows = np.array(frames)
     goals = empty_goals(1, len(rows))
     turn = -geometry.yaw_of(clip.base_orientation[start])

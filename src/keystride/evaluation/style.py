@@ -28,7 +28,7 @@ class Motion:
 
 
 def style(setting: Setting) -> SuiteOutcome:
-    """The policy on keyframes of the clips, beside stretches of the clips, both drawn as training draws them."""
+    """Compare the policy on keyframes of the clips with stretches of the clips, both drawn as in training."""
     library = setting.libraries.dataset
     drawn = draw_episodes(
         setting, "style", library, random_share=0.0, reference_start=1.0, fewest_keyframes=MIN_KEYFRAMES
@@ -45,7 +45,7 @@ def style(setting: Setting) -> SuiteOutcome:
 
 
 def motion_of_rollout(robot: Robot, rollout: EpisodeRollout) -> Motion:
-    """The first two seconds of every episode."""
+    """Return the motion of the first two seconds of every episode."""
     trace, some = rollout.trace, slice(0, STRETCH)
     feet = feet_in_world(robot, trace.position[some], trace.orientation[some], trace.joint_angles[some])
     return Motion(feet, trace.linear_velocity[some], trace.joint_angles[some], trace.joint_velocities[some])
@@ -91,5 +91,5 @@ def _rows(subject: Subject, robot: Robot, motion: Motion, reference: Motion, fal
 
 
 def _distance(a: Floats, b: Floats) -> Floats:
-    """(1,) between all frames of one and of the other; (T, E, d) each."""
+    """Return the distance (1,) between all frames of one and of the other; (T, E, d) each."""
     return np.array([frechet_distance(a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1]))])

@@ -90,7 +90,7 @@ class Setting:
     watch: Watch = lambda _: nullcontext(lambda _: None)
 
     def random(self, name: str) -> np.random.Generator:
-        """The same for a scenario's name, whatever else is evaluated."""
+        """Return a generator that depends on the seed and the name of the scenario alone."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def run(
@@ -214,7 +214,7 @@ def _rivals(setting: Setting) -> Iterator[tuple[Contender, str]]:
 
 
 def robustness(setting: Setting) -> SuiteOutcome:
-    """The same episodes, half with dataset and half with random keyframes, under each factor."""
+    """Run the same episodes, half with dataset and half with random keyframes, under each factor."""
     rows, rollouts = [], {}
     drawn = draw_episodes(setting, "robustness", setting.libraries.dataset, random_share=0.5)
     for name, factor in FACTORS.items():

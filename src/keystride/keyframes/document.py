@@ -46,7 +46,7 @@ class ParsedText:
     problems: list[Problem] = field(default_factory=list)
 
     def line(self, place: FieldPath) -> int | None:
-        """The line of a value, or of the nearest thing around it that has one."""
+        """Return the line of a value, or of the nearest thing around it that has one."""
         for end in range(len(place), -1, -1):
             if place[:end] in self.lines:
                 return self.lines[place[:end]]

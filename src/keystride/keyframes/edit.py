@@ -17,18 +17,18 @@ EDIT_DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody w
 
 
 def shift(script: Script, seconds: float) -> Script:
-    """Everything later by that much, or earlier when it is negative; no keyframe may come before the start."""
+    """Return the script with all times shifted, earlier if negative; no keyframe may come before the start."""
     return _changed(script, [{"time": round(keyframe.time + seconds, EDIT_DIGITS)} for keyframe in script.keyframes])
 
 
 def mirror(script: Script) -> Script:
-    """The script as seen in a mirror, with its stage: left becomes right."""
+    """Return the script as seen in a mirror, with its stage: left becomes right."""
     mirrored = _changed(script, [_mirrored(keyframe) for keyframe in script.keyframes])
     return mirrored if script.stage is None else with_stage(mirrored, _mirrored_stage(script.stage))
 
 
 def concatenate(first: Script, second: Script, gap: float = 0.0) -> Script:
-    """The second script from where the first one ends: its start is the first one's last position, yaw and time.
+    """Append the second script where the first one ends: at its last position, yaw and time.
 
     The stage is the first one's.
     """
@@ -38,13 +38,13 @@ def concatenate(first: Script, second: Script, gap: float = 0.0) -> Script:
 
 
 def with_stage(script: Script, stage: Stage | None) -> Script:
-    """The script on another stage; it moves on to version 2 of the files if it was in version 1, and never back."""
+    """Return the script on another stage. Version 1 becomes version 2, and never the reverse."""
     version = script.version if stage is None else max(script.version, STAGE_VERSION)
     return Script(version=version, angles=script.angles, stage=stage, keyframes=script.keyframes)
 
 
 def in_unit(script: Script, unit: Unit) -> Script:
-    """The same script with its angles in degrees or in radians."""
+    """Return the same script with its angles in degrees or in radians."""
     if script.angles == unit:
         return script
     scale = angle_unit(script.angles) / angle_unit(unit)
@@ -67,7 +67,7 @@ def _built(
     changes: Sequence[dict[str, Any]] | None = None,
     unit: Unit | None = None,
 ) -> Script:
-    """The script with these keyframes, some of their fields changed; ScriptError when that is no longer a script."""
+    """Return the script with these keyframes, some of their fields changed; ScriptError if the result is not valid."""
     changes = changes or [{}] * len(keyframes)
     fields = [{**keyframe.__dict__, **change} for keyframe, change in zip(keyframes, changes, strict=True)]
     header = {"version": script.version, "angles": unit or script.angles, "stage": script.stage}
@@ -115,7 +115,7 @@ def _negative(value: float | None) -> float | None:
 
 
 def _moved(script: Script, start: Spot) -> Script:
-    """What the script asks for when the robot starts elsewhere; relative positions need no change."""
+    """Return what the script asks for when the robot starts elsewhere; relative positions need no change."""
     return _changed(
         script, [_moved_keyframe(keyframe, start, angle_unit(script.angles)) for keyframe in script.keyframes]
     )

@@ -18,7 +18,7 @@ from keystride.keyframes.script import Keyframe, Script, Stage, posture_angles
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 
-# Averages from keyframe to keyframe. Learned policies miss by far beyond the first (measured in training trials);
+# Averages from keyframe to keyframe. Learned policies miss by a wide margin above the first (measured in training trials);
 # the second is below the 3.7 m/s that the maker names for a runner on the flat.
 STANDING_START_SPEED = 1.5  # m/s
 RUNNING_SPEED = 3.0  # m/s
@@ -28,7 +28,7 @@ TILTS = {"roll": pi / 6, "pitch": pi / 4}  # rad: beyond, the feet no longer rea
 GROUND_MARGIN = 0.03  # m
 JUMP_CLEARANCE = 0.35  # m under the lowest foot
 ROBOT_RADIUS = 0.38  # m around the base: half the diagonal of the 0.70 by 0.31 m that a Go2 stands on
-SHORTEST_LEG = 0.01  # m: a shorter leg of a path is no way at all
+SHORTEST_LEG = 0.01  # m: shorter legs of a path are ignored
 
 
 Ints = NDArray[np.int64]
@@ -111,7 +111,7 @@ def _legs(places: Floats, rows: Ints) -> tuple[Floats, Ints]:
 
 
 def _off_stage(stage: Stage, legs: Floats, rows: Ints) -> Iterator[Warning]:
-    """Where the way to a keyframe is nearest to the edge of the floor, to any obstacle and to the audience."""
+    """Return where the path to a keyframe comes nearest to the edge of the floor, to any obstacle and to the audience."""
     if stage.floor is not None:
         apart = _distance(legs, np.array(stage.floor))
         outside = ~(shapes.inside(legs[:, 0], stage.floor) & shapes.inside(legs[:, 1], stage.floor))
@@ -128,7 +128,7 @@ def _off_stage(stage: Stage, legs: Floats, rows: Ints) -> Iterator[Warning]:
 
 
 def _distance(legs: Floats, corners: Floats) -> Floats:
-    """(L,) from the outline; only those that come near are looked at closely."""
+    """Return (L,) from the outline; only those that come near are looked at closely."""
     lowest, highest = legs.min(axis=1) - ROBOT_RADIUS, legs.max(axis=1) + ROBOT_RADIUS  # (L, 2)
     near = np.all((lowest <= corners.max(axis=0)) & (highest >= corners.min(axis=0)), axis=1)
     apart = np.full(len(legs), inf)

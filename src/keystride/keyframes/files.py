@@ -63,7 +63,7 @@ def format_script(script: Script, *, json: bool = False) -> str:
 
 
 def script_data(script: Script) -> dict[str, Any]:
-    """The script as lists and mappings; what is absent or as usual is left out."""
+    """Return the script as lists and mappings, without fields that are absent or have their default."""
     data = script.model_dump(mode="json", exclude_defaults=True)
     return {"version": script.version, **data}
 

@@ -54,7 +54,7 @@ def empty_goals(environments: int, keyframes: int, joints: int = 12) -> Goals:
 
 
 def used(goals: Goals) -> Array:
-    """(E, K) which rows hold a keyframe."""
+    """Return (E, K) which rows hold a keyframe."""
     return array_namespace(goals.presence).any(goals.presence, axis=-1)
 
 
@@ -76,12 +76,12 @@ def with_components(goals: Goals, presence: Array) -> Goals:
 
 
 def visible(goals: Goals, now: Array) -> Array:
-    """(E, K) which keyframes the policy sees at control step now (E,)."""
+    """Return (E, K) which keyframes the policy sees at control step now (E,)."""
     return used(goals) & (now[:, None] - goals.step <= VISIBLE_STEPS_AFTER)
 
 
 def next_only(goals: Goals, now: Array) -> Array:
-    """(E, K) visibility of the next-goal-aware baseline: the earliest keyframe that is not yet due, alone."""
+    """Return (E, K) visibility of the next-goal-aware baseline: the earliest keyframe that is not yet due, alone."""
     xp = array_namespace(goals.step)
     coming = used(goals) & (goals.step >= now[:, None])
     step = xp.where(coming, goals.step, NEVER_DUE)
@@ -89,7 +89,7 @@ def next_only(goals: Goals, now: Array) -> Array:
 
 
 def goal_errors(goals: Goals, position: Array, orientation: Array, joints: Array) -> Array:
-    """(E, K, 18) what is left to each keyframe: 3 m in the base frame, 3 rad wrapped, 12 rad; 0 where absent."""
+    """Return (E, K, 18) what is left to each keyframe: 3 m in the base frame, 3 rad wrapped, 12 rad; 0 where absent."""
     xp = array_namespace(position)
     offset = goals.position - position[:, None, :]  # (E, K, 3) world
     up = offset[..., 2:] * xp.astype(goals.height[..., None], offset.dtype)

@@ -19,7 +19,7 @@ Raw = Mapping[str, Any]  # a keyframe by its fields
 
 
 def control_step(seconds: float) -> int:
-    """The control step nearest to a time."""
+    """Return the control step nearest to a time."""
     return floor(round(seconds / CONTROL_DT, 6) + 0.5)
 
 

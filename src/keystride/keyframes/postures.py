@@ -46,7 +46,7 @@ class Footing:
 
 
 def solve(footing: Footing, robot: Robot) -> Posture:
-    """The joint angles of a footing; ValueError names the legs that cannot reach."""
+    """Return the joint angles of a footing; ValueError names the legs that cannot reach."""
     tilt = np.radians([footing.roll, footing.pitch, 0.0])
     feet = _feet_under_hips(robot) + footing.shifts - [0.0, 0.0, footing.height]  # (4, 3) level, from the base
     joints, miss = joints_from_feet(robot, geometry.rotate_inverse(geometry.from_roll_pitch_yaw(tilt), feet))
@@ -57,7 +57,7 @@ def solve(footing: Footing, robot: Robot) -> Posture:
 
 
 def reflect_posture(posture: Posture, robot: Robot) -> Posture:
-    """The posture as seen in a mirror: left legs become right legs."""
+    """Return the posture as seen in a mirror: left legs become right legs."""
     return Posture(robot.mirror_joints(posture.joints), posture.height, -posture.roll, posture.pitch, posture.airborne)
 
 
@@ -74,7 +74,7 @@ def posture(pose: str | Footing | Posture, robot: Robot) -> Posture:
 
 
 def mirror_name(name: str) -> str:
-    """The name of a posture's mirror image."""
+    """Return the name of a posture's mirror image."""
     return {**MIRRORED, **{image: original for original, image in MIRRORED.items()}}.get(name, name)
 
 
@@ -83,7 +83,7 @@ def stand(robot: Robot) -> Posture:
 
 
 def _feet_under_hips(robot: Robot) -> Floats:
-    """(4, 3) centres of feet that stand on the ground straight under the thigh joints of a level trunk."""
+    """Return (4, 3) centres of feet that stand on the ground straight under the thigh joints of a level trunk."""
     hips = np.array([np.add(leg.hip_in_base, leg.thigh_in_hip) for leg in robot.legs])
     hips[:, 2] = robot.foot_radius
     return hips

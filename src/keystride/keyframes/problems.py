@@ -60,7 +60,7 @@ def field_name(place: FieldPath) -> str:
 
 
 def shorten(value: Any) -> str:
-    """A value as it may be quoted in one line, whatever it is."""
+    """Return a value as text that fits in one line."""
     if value is None or isinstance(value, bool):
         return {None: "nothing", True: "true", False: "false"}[value]
     if isinstance(value, dict):

@@ -22,7 +22,7 @@ class Spot:
     yaw: float = 0.0  # rad
 
     def ahead(self, x: float, y: float) -> tuple[float, float]:
-        """The point that lies x ahead and y to the left of here."""
+        """Return the point x ahead and y to the left of here."""
         c, s = cos(self.yaw), sin(self.yaw)
         return self.x + c * x - s * y, self.y + s * x + c * y
 
@@ -84,7 +84,7 @@ def stack(rows: Sequence[Goals]) -> Goals:
 
 
 def window(goals: Goals, now: np.ndarray, keyframes: int) -> Goals:
-    """(E, keyframes) the earliest goals that have not expired at control step now (E,): what a policy can hold at once.
+    """Return (E, keyframes) the earliest goals that have not expired at control step now (E,): what a policy can hold at once.
 
     As keyframes pass out of sight, one second after their time, those that come later take their places.
     """
@@ -100,7 +100,7 @@ def window(goals: Goals, now: np.ndarray, keyframes: int) -> Goals:
 
 
 def finished(goals: Goals, now: np.ndarray) -> np.ndarray:
-    """(E,) whether every keyframe has passed out of sight."""
+    """Return (E,) whether every keyframe has passed out of sight."""
     return ~visible(goals, now).any(axis=1)
 
 

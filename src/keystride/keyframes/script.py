@@ -169,7 +169,7 @@ class Obstacle(BaseModel):
     def _has_one_shape(self) -> "Obstacle":
         given = tuple(part is not None for part in (self.center, self.radius, self.corners))
         if given not in ((True, True, False), (False, False, True)):
-            raise PydanticCustomError("shape", "is no shape; allowed: either center and radius, or corners")
+            raise PydanticCustomError("shape", "is not a shape; allowed: either center and radius, or corners")
         return self
 
 
@@ -262,6 +262,6 @@ def _found(problem: Problem) -> InitErrorDetails:
 
 
 def _found_already(entry: ErrorDetails) -> InitErrorDetails:
-    """A mistake from pydantic's own list, so that it can be raised again beside others."""
+    """Return a mistake from pydantic's own list, so that it can be raised again beside others."""
     error = PydanticCustomError(cast(Any, entry["type"]), "{message}", {"message": entry["msg"]})
     return InitErrorDetails(type=error, loc=entry["loc"], input=entry["input"])

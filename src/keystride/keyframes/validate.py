@@ -42,7 +42,7 @@ PHRASES = {
     "string_too_long": "{value} is too long",
     "greater_than_equal": "{value} is out of range",
     "less_than_equal": "{value} is out of range",
-    "union_tag_not_found": "{value} is no posture",
+    "union_tag_not_found": "{value} is not a posture",
 }
 
 ALLOWED = {
@@ -68,7 +68,7 @@ POSTURE_KINDS = ("name", "angles", "joints")  # the tags of the posture's union,
 
 
 def validate_script(data: Any, robot: Robot | None = None) -> Script:
-    """A script from lists and mappings, as a browser or another program sends them; ScriptError says what is wrong."""
+    """Validate lists and mappings, as a browser or another program sends them; ScriptError says what is wrong."""
     return validate_document(ParsedText(data), robot)
 
 
@@ -128,7 +128,7 @@ def _allowed(entry: ErrorDetails, place: FieldPath) -> str:
 
 
 def _model_at(place: FieldPath) -> tuple[type[BaseModel], FieldPath]:
-    """The model that a place is in, and where in it."""
+    """Return the model that a place is in, and where in it."""
     if len(place) > 1 and place[0] == "keyframes":
         return Keyframe, place[2:]
     if len(place) > 2 and place[:2] == ("stage", "obstacles"):

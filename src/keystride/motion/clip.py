@@ -53,7 +53,7 @@ def make_clip(
     joints: Floats,
     metadata: dict[str, Any] | None = None,
 ) -> Clip:
-    """A clip from poses at 50 frames/s; velocities by finite differences, as in the paper (dataset preparation)."""
+    """Make a clip from poses at 50 frames/s; velocities by finite differences, as in the paper (dataset preparation)."""
     orientation = continuous(geometry.normalize(orientation))
     return Clip(
         name=name,
@@ -82,13 +82,13 @@ def angular_difference(orientation: Floats, fps: float = CLIP_FPS) -> Floats:
 
 
 def continuous(orientation: Floats) -> Floats:
-    """The same rotations with signs chosen so that neighbours lie in one hemisphere."""
+    """Return the same rotations with signs chosen so that neighbours lie in one hemisphere."""
     flips = np.cumprod(np.where(np.sum(orientation[1:] * orientation[:-1], axis=-1) < 0, -1.0, 1.0))
     return orientation * np.concatenate([[1.0], flips])[:, None]
 
 
 def mirror_clip(clip: Clip, robot: Robot) -> Clip:
-    """The clip as seen in a mirror in the x-z plane: left legs become right legs."""
+    """Return the clip as seen in a mirror in the x-z plane: left legs become right legs."""
     return replace(
         clip,
         name=f"{clip.name}_mirrored",

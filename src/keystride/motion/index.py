@@ -83,7 +83,7 @@ def read_index(folder: Path) -> dict[str, Any]:
 
 
 def load_library_clips(folder: Path, split: str | None = None) -> list[Clip]:
-    """The clips of a library, or those of one split, in the order of its index."""
+    """Return the clips of a library, or those of one split, in the order of its index."""
     entries = [entry for entry in read_index(folder)["clips"] if split in (None, entry["split"])]
     clips = [_weighted(load_clip(folder / entry["file"]), float(entry["weight"])) for entry in entries]
     for clip in clips:

@@ -82,7 +82,7 @@ class Library:
         return allowed[np.minimum(picks, len(allowed) - 1)]
 
     def grounded(self, rows: Indices) -> Floats:
-        """(n, 3) base positions, raised where a foot would start below the ground."""
+        """Return (n, 3) base positions, raised where a foot would start below the ground."""
         position = self.frames.position[rows].copy()
         feet = geometry.rotate(self.frames.orientation[rows][:, None], self.feet[rows])[..., 2] + position[:, 2:]
         position[:, 2] += np.maximum(self.robot.foot_radius - feet.min(axis=1), 0.0)

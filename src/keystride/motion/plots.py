@@ -63,7 +63,7 @@ def lines(values: Floats, colours: Sequence[str], label: str, height: int, highe
 
 
 def contact_rows(planted: Flags, names: Sequence[str]) -> tuple[str, int]:
-    """A bar for every stretch in which a foot (T, 4) is planted."""
+    """Draw a bar for every stretch in which a foot (T, 4) is planted."""
     high, scale = 11, PLOT_WIDTH / len(planted)
     parts = []
     for leg, name in enumerate(names):

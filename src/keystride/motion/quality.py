@@ -54,7 +54,7 @@ class Targets:
     motor_share: float = 1.0
 
     def misses(self, figures: Figures) -> list[str]:
-        """A line for every target that the figures miss."""
+        """Return a line for every target that the figures miss."""
         pairs = [(field.name, getattr(figures, field.name), getattr(self, field.name)) for field in fields(self)]
         return [f"{name} is {value:.4g}, to be at most {most:.4g}" for name, value, most in pairs if value > most]
 
@@ -79,7 +79,7 @@ def measure_clip(clip: Clip, robot: Robot) -> FrameMeasures:
 
 
 def pool(many: Iterable[FrameMeasures]) -> FrameMeasures:
-    """The frames of many clips put end to end, for figures over the whole library."""
+    """Return the frames of many clips put end to end, for figures over the whole library."""
     listed = list(many)
     return FrameMeasures(
         *(np.concatenate([getattr(one, field.name) for one in listed]) for field in fields(FrameMeasures))

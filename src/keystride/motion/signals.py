@@ -84,11 +84,11 @@ def foot_clearance(feet: Floats, robot: Robot) -> Floats:
 
 
 def planted_feet(feet: Floats, robot: Robot, fps: float) -> Flags:
-    """(T, 4) whether a foot is low and slow."""
+    """Return (T, 4) whether a foot is low and slow."""
     speed = np.linalg.norm(difference(feet, fps), axis=-1)
     return (foot_clearance(feet, robot) < PLANTED_HEIGHT) & (speed < PLANTED_SPEED)
 
 
 def airborne_frames(feet: Floats, robot: Robot) -> Flags:
-    """(T,) whether every foot is off the ground."""
+    """Return (T,) whether every foot is off the ground."""
     return np.all(foot_clearance(feet, robot) > AIRBORNE_HEIGHT, axis=-1)

@@ -46,7 +46,7 @@ TAG_DEFAULTS = TagSettings()
 
 
 def label_frames(clip: Clip, robot: Robot, settings: TagSettings = TAG_DEFAULTS) -> Labels:
-    """(T,) one index of TAGS a frame; later rules win over earlier ones."""
+    """Return (T,) one index of TAGS for each frame; later rules override earlier ones."""
     speed = gaussian_smooth(np.linalg.norm(clip.base_linear_velocity[:, :2], axis=-1), 8.0)
     turning = np.abs(gaussian_smooth(clip.base_angular_velocity[:, 2], 8.0))
     feet = clip_feet(clip, robot)
@@ -85,7 +85,7 @@ def segments_of(labels: Labels, settings: TagSettings = TAG_DEFAULTS) -> list[Se
 
 
 def tags_of(segments: list[Segment], least_seconds: float = 0.5) -> list[str]:
-    """The tags that hold for a while, by the time they take; a jump always counts."""
+    """Return the tags that hold for a while, longest first; a jump always counts."""
     seconds = {tag: sum(stop - start for start, stop, one in segments if one == tag) / CLIP_FPS for tag in TAGS}
     held = [tag for tag in TAGS if seconds[tag] >= least_seconds or (tag == "jump" and seconds[tag] > 0)]
     return sorted(held, key=lambda tag: -seconds[tag])

@@ -82,7 +82,7 @@ def _rows(metrics: Path) -> Iterable[MetricsRow]:
 
 
 def _continued(rows: Iterable[MetricsRow], until: int | None) -> tuple[list[MetricsRow], float]:
-    """The rows that led to the policy, and the seconds spent on them.
+    """Return the rows that led to the policy, and the seconds spent on them.
 
     A run that was resumed starts its clock again, a little before the last row: what it repeats, replaces.
     """

@@ -25,13 +25,13 @@ from keystride.task.observations import state_observation
 
 
 def policy_file(trained: Trained, robot: Robot) -> bytes:
-    """The content of policy.onnx."""
+    """Return the content of policy.onnx."""
     metadata = metadata_of(trained, robot, values=False)
     return _file(PolicyGraph(trained.actor, robot, metadata.goal_components), OUTPUTS, metadata)
 
 
 def critic_file(trained: Trained, robot: Robot) -> bytes:
-    """The content of critic.onnx."""
+    """Return the content of critic.onnx."""
     metadata = metadata_of(trained, robot, values=True)
     graph = CriticGraph(trained.critics, trained.actor.normalizer, metadata.goal_components)
     return _file(graph, VALUES, metadata)

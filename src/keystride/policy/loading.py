@@ -40,7 +40,7 @@ def _exported(place: Path, robot: Robot) -> bool:
 
 
 def _up_to_date(run: Path, robot: Robot) -> bool:
-    """Whether a run's ONNX file belongs to its best weights: it is written after them."""
+    """Return whether a run's ONNX file belongs to its best weights: it is written after them."""
     return Policy.load(run, robot=robot).metadata.weights_sha256 == fingerprint(load_weights(run).actor)
 
 

@@ -147,7 +147,7 @@ def learnt_components(goals: str) -> tuple[str, ...]:
 
 
 def trained_ranges(settings: dict[str, Any]) -> TrainedRanges:
-    """The ranges that keyframes were drawn from in a run, as its configuration has them."""
+    """Return the ranges that keyframes were drawn from in a run, as its configuration has them."""
     task = settings["task"]
     drawn = task["ranges"]
     gap = tuple(CONTROL_DT * step for step in drawn["interval_steps"])

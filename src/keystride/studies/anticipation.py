@@ -141,7 +141,7 @@ def anticipation_report(
 
 
 def anticipation_findings(errors: Mapping[Sight, Mapping[ScenarioGoal, Errors]]) -> list[str]:
-    """What the figures say about the claim that seeing all goals helps, above all at the second goal."""
+    """Return what the figures say about the claim that seeing all goals helps, above all at the second goal."""
     sentences = []
     for goal, name in zip(GOALS, ("first", "second"), strict=True):
         comparisons: dict[str, Verdict] = {

@@ -200,7 +200,7 @@ def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, sear
 
 
 def critics_findings(arms: Sequence[Arm]) -> list[str]:
-    """What the figures say about the claim that multi-critic learning needs no retuning when the horizon changes."""
+    """Return what the figures say about the claim that multi-critic learning needs no retuning when the horizon changes."""
     ours = {arm.horizon: arm for arm in arms if arm.method.name == "multi"}
     sentences = []
     for label in dict.fromkeys(arm.method.label for arm in arms if arm.method.name != "multi"):

@@ -134,7 +134,7 @@ Verdict = Literal["better", "worse", "undecided"]
 
 
 def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Verdict:
-    """How figures of which less is better compare: better or worse only where every seed of two or more agrees.
+    """Return how figures of which less is better compare: better or worse only where every seed of two or more agrees.
 
     None stands for what was never reached.
     """
@@ -154,7 +154,7 @@ def counted(comparisons: Mapping[str, Verdict]) -> str:
 
 
 def judged(comparisons: Mapping[str, Verdict]) -> str:
-    """Whether a claim of "better" holds everywhere, nowhere or in part."""
+    """Return whether a claim of "better" holds everywhere, nowhere or in part."""
     found = set(comparisons.values())
     if found == {"better"}:
         return "supports the paper's claim"

@@ -61,7 +61,7 @@ LEAST_STEPS = 1_000_000  # before that no robot walks
 
 
 def caution(size: Size) -> tuple[str, ...]:
-    """What to say first about a study that is too small to find anything."""
+    """Return what to say first about a study that is too small to find anything."""
     small = size.steps < LEAST_STEPS
     return ("Too few control steps for a robot to learn to walk: this shows the machinery, not the method.",) * small
 
@@ -104,7 +104,7 @@ def recipe(
     groups: tuple[RewardGroup, ...] = MULTI_CRITIC,
     stages: tuple[TrainingStage, ...] = (),
 ) -> TrainingConfig:
-    """The CPU preset with the paper's reward groups and nothing beyond the paper, on the authored clips."""
+    """Return the CPU preset with the paper's reward groups and nothing beyond the paper, on the authored clips."""
     learner = replace(
         CPU,
         environments=size.robots,
@@ -129,7 +129,7 @@ def recipe(
 
 @cache
 def study_library() -> Library:
-    """The authored clips, from which all runs of a study learn."""
+    """Return the authored clips, from which all runs of a study learn."""
     from keystride.training.build import load_library
 
     return load_library(TrainingConfig())
@@ -162,7 +162,7 @@ def progress_line(share: float, text: str, seconds_left: float | None = None) ->
 
 
 def final_policy(run: Path, robot: Robot) -> Policy:
-    """The policy with which a run ended: the running mean of the weights, which evaluations during training look at too."""
+    """Return the policy with which a run ended: the running mean of the weights, which evaluations during training look at too."""
     from keystride.learner.checkpoint import load_module, load_tree
     from keystride.policy.export import policy_file
     from keystride.policy.trained import load_trained
@@ -187,8 +187,8 @@ def _check_settings(config: TrainingConfig) -> None:
     changes = differences(plain_config(config_of_run(config.folder)), plain_config(config))
     changes = {path: pair for path, pair in changes.items() if path not in ("name", "runs")}
     if changes:
-        told = "; ".join(f"{path} was {old}, now {new}" for path, (old, new) in changes.items())
-        raise UserError(f"{config.folder} was begun with other settings ({told}): choose another --out")
+        differing = "; ".join(f"{path} was {old}, now {new}" for path, (old, new) in changes.items())
+        raise UserError(f"{config.folder} was begun with other settings ({differing}): choose another --out")
 
 
 def wait_until_free(folder: Path) -> None:

@@ -150,7 +150,7 @@ def _paths(axes: Any, rollout: EpisodeRollout, colour: str) -> None:
 
 
 def _last(rollout: EpisodeRollout, e: int) -> int:
-    """The step of the last keyframe: after it, robots only come to rest."""
+    """Return the step of the last keyframe: after it, robots only come to rest."""
     return int(rollout.goals.step[e].max())
 
 
@@ -171,7 +171,7 @@ def _lean(axes: Any, rollout: EpisodeRollout) -> None:
 
 
 def _first_yaw(rollout: EpisodeRollout) -> Floats:
-    """(E,) rad, at the first goal."""
+    """Return (E,) rad, at the first goal."""
     rows = np.arange(len(rollout.end))
     return geometry.yaw_of(rollout.trace.orientation[rollout.goals.step[:, 0], rows])
 

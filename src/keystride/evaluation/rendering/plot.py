@@ -17,7 +17,7 @@ ARROW_PERIOD = 0.4  # s between heading arrows
 
 
 def draw_recording(recording: Recording) -> Any:
-    """The figure; `ink.save_figure` writes it."""
+    """Return the figure; `plot_style.save_figure` writes it."""
     with styled_figure(13.0, 8.6) as figure:
         rows = figure.add_gridspec(4, 4, height_ratios=(1.0, 1.0, 1.0, 1.5))
         _path(figure.add_subplot(rows[:3, :2]), recording)
@@ -80,7 +80,7 @@ def _mark(axes: Any, recording: Recording, k: int, length: float) -> None:
 
 
 def there_yaw(recording: Recording, k: int) -> float:
-    """The robot's yaw at the moment of a keyframe, rad."""
+    """Return the robot's yaw at the moment of a keyframe, rad."""
     return float(recording.angles[min(int(recording.steps[k]), len(recording.poses) - 1), 2])
 
 

@@ -57,7 +57,7 @@ def report_page(
 
 
 def html_page(title: str, body: str) -> str:
-    """A page that needs no other file and fetches none; body is HTML."""
+    """Return a page that needs no other file and fetches none; body is HTML."""
     style = (files("keystride.evaluation.rendering") / "report.css").read_text(encoding="utf-8")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

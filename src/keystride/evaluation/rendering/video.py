@@ -56,7 +56,7 @@ def write_video(recording: Recording, path: Path, size: tuple[int, int] = (800, 
 
 
 def draw_frames(recording: Recording, size: tuple[int, int]) -> Iterator[NDArray[np.uint8]]:
-    """(height, width, 3) 25 a second; the camera follows the robot from its side."""
+    """Return (height, width, 3) 25 a second; the camera follows the robot from its side."""
     width, height = size
     model = _model(recording, size)
     data, ghosts, camera = mujoco.MjData(model), Ghosts(recording), _camera(recording)
@@ -134,7 +134,7 @@ def opacity(wait: float) -> float:
 
 
 def _plain_model(robot: Robot) -> Any:
-    """The robot without its small parts: where translucent shapes overlap, they turn opaque."""
+    """Return the robot without its small parts: where translucent shapes overlap, they turn opaque."""
     full, spec = load_model(robot), load_spec(robot)
     seen = [g for g in range(full.ngeom) if full.geom_group[g] in SEEN_GROUPS and full.geom_bodyid[g] > 0]
     small = [g for g in seen if full.geom_rbound[g] < SMALL and full.geom_type[g] != mujoco.mjtGeom.mjGEOM_SPHERE]

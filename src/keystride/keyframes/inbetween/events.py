@@ -91,7 +91,7 @@ def _filled(place: Floats, asked: Mask, step: StepArray, pace: Pace) -> Floats:
 
 
 def latest_row(goals: Goals, present: Present) -> NDArray[np.intp]:
-    """(E, 1) the row of the last keyframe that has been due; the first one where there was none."""
+    """Return (E, 1) the row of the last keyframe that has been due; the first one where there was none."""
     past = used(goals) & (goals.step <= present.step[:, None])
     return np.where(past, goals.step, -1).argmax(axis=1)[:, None]
 
@@ -124,7 +124,7 @@ def _shapes(
     yaw: Floats,
     stance: Posture,
 ) -> tuple[Shape, Mask]:
-    """How the robot holds itself from each event on, until something changes; and whether that is standing."""
+    """Return how the robot holds itself from each event on, until something changes; and whether that is standing."""
     rows = np.concatenate([latest_row(goals, present), order], axis=1)  # (E, N)
     here = np.arange(len(rows))[:, None]
     before = used(goals)[here, rows[:, :1]] & (goals.step[here, rows[:, :1]] <= present.step[:, None])

@@ -75,7 +75,7 @@ def hold(
 def _held(
     goals: Goals, pose: Floats, present: Present, ranges: TrainedRanges, stance: Posture, pace: Pace, seconds: float
 ) -> Goals:
-    """(E, 2) the pose when it is reached, and at the end."""
+    """Return (E, 2) the pose when it is reached, and at the end."""
     away = np.linalg.norm(pose[:, :2] - present.position, axis=1)
     turn = np.abs(geometry.wrap(pose[:, 2] - present.yaw))
     turns = np.where(away > pace.still, 2 * np.pi, turn) / pace.turn_rate
@@ -94,7 +94,7 @@ def _held(
 
 
 def _pieces(step: StepArray, legs: Legs, ranges: TrainedRanges) -> StepArray:
-    """(E, N - 1) into how many parts each gap is divided: one where it is no longer than in training."""
+    """Return (E, N - 1) into how many parts each gap is divided: one where it is no longer than in training."""
     gap = np.diff(step, axis=1)
     shortest, longest = ranges.gap_steps
     seconds = gap * CONTROL_DT
@@ -140,7 +140,7 @@ def _waypoints(events: Events, legs: Legs, counts: StepArray, ranges: TrainedRan
 def _soft_goals(
     step: StepArray, position: Floats, height: Floats, tilt: Floats, yaw: Floats, posture: Floats, ranges: TrainedRanges
 ) -> Goals:
-    """(1, W) keyframes of what is known (not NaN), and of what the policy has been trained for."""
+    """Return (1, W) keyframes of what is known (not NaN), and of what the policy has been trained for."""
     known = np.isin(COMPONENTS, ranges.components)
     there = np.stack(
         [np.ones(len(step), bool), *~np.isnan(tilt.T), np.ones(len(step), bool), ~np.isnan(posture[:, 0])], axis=1

@@ -79,13 +79,13 @@ class Departure:
 
 
 def exceeds(values: Floats, limits: tuple[float, float]) -> Mask:
-    """Whether values lie outside limits by more than the tolerance."""
+    """Return whether values lie outside limits by more than the tolerance."""
     slack = RANGE_TOLERANCE * max(abs(limits[0]), abs(limits[1])) + 1e-9
     return (values < limits[0] - slack) | (values > limits[1] + slack)
 
 
 def departures(goals: Goals, path: Floats, ranges: TrainedRanges, start: Floats) -> list[Departure]:
-    """Where one robot's keyframes (1, N), in the order of their times, leave the ranges.
+    """Return where one robot's keyframes (1, N), in the order of their times, leave the ranges.
 
     path (N, 3) is x, y, yaw at each, with what a keyframe leaves open filled in; start (3,) is where the robot begins.
     """

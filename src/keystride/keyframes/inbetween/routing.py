@@ -116,7 +116,7 @@ def _average_speed(chords: _Chords) -> Floats:
 
 
 def _headings(events: Events, chords: _Chords, passing: _Passing) -> Floats:
-    """(E, N) the yaw that is asked for; else the direction in which the robot arrives; else as before."""
+    """Return (E, N) the yaw that is asked for; else the direction in which the robot arrives; else as before."""
     asked = ~np.isnan(events.yaw)
     arrival = np.pad(chords.direction, ((0, 0), (1, 0)))
     heading = np.where(asked, events.yaw, np.where(passing.through, passing.direction, arrival))
@@ -126,7 +126,7 @@ def _headings(events: Events, chords: _Chords, passing: _Passing) -> Floats:
 
 
 def _entry_speeds(chords: _Chords, passing: _Passing, depart: Floats, present: Present) -> Floats:
-    """(E, N - 1) m/s at the beginning of each leg; the first begins at the robot's own speed."""
+    """Return (E, N - 1) m/s at the beginning of each leg; the first begins at the robot's own speed."""
     speed = passing.speed[:, :-1].copy()
     ahead = (_unit(depart[:, 0]) * present.velocity).sum(axis=-1)
     speed[:, 0] = np.clip(ahead, 0.0, _average_speed(chords)[:, 0]) * chords.moves[:, 0]
@@ -162,7 +162,7 @@ def _on_the_spot(turn: Floats, along: Mask, ranges: TrainedRanges, pace: Pace) -
 
 
 def _times(chords: _Chords, turns: _Turns, speed_in: Floats, pace: Pace) -> tuple[Floats, Floats, Floats, Floats]:
-    """(E, N - 1) s of waiting, turning, walking, and turning again; together, the time there is."""
+    """Return (E, N - 1) s of waiting, turning, walking, and turning again; together, the time there is."""
     only_turns = np.where(np.abs(turns.turn) > 1e-6, np.abs(turns.turn) / pace.turn_rate + pace.turn_setup, 0.0)
     needed = turns.first + turns.last + np.where(chords.moves, chords.walk, 0.0)
     needed = np.where(turns.along, needed, np.maximum(needed, only_turns))

@@ -52,7 +52,7 @@ def perform_act(robot: Robot, *keys: Key, lead: float = 0.4, settle: float = 0.4
 
 
 def place_key(robot: Robot, key: Key, feet_now: Floats) -> Placed:
-    """The pose in the world: of all places for the base, the one that moves its planted feet least.
+    """Return the pose in the world: of all places for the base, the one that moves its planted feet least.
 
     On four feet they are compared with the standing robot's, so that nothing wanders; on fewer, with where they are.
     """

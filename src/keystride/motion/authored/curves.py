@@ -36,7 +36,7 @@ def ramps(times: Floats, values: Floats, seconds: Floats, t: Floats) -> Floats:
 
 
 def cubic(start: tuple[Floats, Floats], end: tuple[Floats, Floats], seconds: float, t: Floats) -> Floats:
-    """The cubic between two (value, velocity) states of any one shape, at t (T,) in [0, seconds]; (T, ...)."""
+    """Return the cubic between two (value, velocity) states of any one shape, at t (T,) in [0, seconds]; (T, ...)."""
     u = t / seconds
     rise = np.multiply.outer(smoothstep(u), end[0] - start[0])
     swing = np.multiply.outer(u * (1 - u) ** 2, start[1]) - np.multiply.outer(u * u * (1 - u), end[1])
@@ -44,14 +44,14 @@ def cubic(start: tuple[Floats, Floats], end: tuple[Floats, Floats], seconds: flo
 
 
 def quintic(start: tuple[float, float, float], end: tuple[float, float, float], seconds: float, t: Floats) -> Floats:
-    """The quintic between two (value, velocity, acceleration) states, at t (T,) in [0, seconds]."""
+    """Return the quintic between two (value, velocity, acceleration) states, at t (T,) in [0, seconds]."""
     powers = np.arange(6)
     coefficients = np.linalg.solve(_boundary(0.0, seconds), np.array([*start, *end]))
     return np.asarray(np.power.outer(t, powers) @ coefficients, dtype=np.float64)
 
 
 def _boundary(first: float, last: float) -> Floats:
-    """(6, 6) value, first and second derivative of the monomials at both ends."""
+    """Return (6, 6) value, first and second derivative of the monomials at both ends."""
     rows = []
     for t in (first, last):
         rows.append([t**n for n in range(6)])
@@ -66,18 +66,18 @@ def stance_load(u: Floats) -> Floats:
 
 
 def sway(pressure: Floats, dt: float) -> Floats:
-    """Where a pendulum of the trunk's height stays balanced over a moving centre of pressure; (T, D) m."""
+    """Return where a pendulum of the trunk's height stays balanced over a moving centre of pressure; (T, D) m."""
     rate = np.sqrt(GRAVITY / MASS_HEIGHT)
     return rate * rate * _exponential(pressure, rate, dt)
 
 
 def rebound(acceleration: Floats, dt: float) -> Floats:
-    """The motion with this second derivative, less its slow drift; (T, D)."""
+    """Return the motion with this second derivative, less its slow drift; (T, D)."""
     return -_exponential(acceleration, RETURN_RATE, dt)
 
 
 def _exponential(signal: Floats, rate: float, dt: float) -> Floats:
-    """The bounded solution y of rate^2 y - y'' = signal: convolution with exp(-rate |t|) / (2 rate)."""
+    """Return the bounded solution y of rate^2 y - y'' = signal: convolution with exp(-rate |t|) / (2 rate)."""
     half = int(np.ceil(8.0 / (rate * dt)))
     kernel = np.exp(-rate * dt * np.abs(np.arange(-half, half + 1)))
     kernel /= kernel.sum() * rate**2
@@ -86,7 +86,7 @@ def _exponential(signal: Floats, rate: float, dt: float) -> Floats:
 
 
 def local_mean(signal: Floats, dt: float, seconds: float = 0.5) -> Floats:
-    """(T,) mean over the half second around each moment."""
+    """Return (T,) mean over the half second around each moment."""
     half = round(seconds / dt / 2)
     padded = np.pad(signal, half, mode="edge")
     return np.convolve(padded, np.full(2 * half + 1, 1.0 / (2 * half + 1)), mode="valid")

@@ -63,7 +63,7 @@ def perform_jump(robot: Robot, jump: Jump) -> Performance:
 
 
 def _base(robot: Robot, jump: Jump, t: Floats) -> Floats:
-    """(T, 6) x y z roll pitch yaw."""
+    """Return (T, 6) x y z roll pitch yaw."""
     still = np.zeros_like(t)
     return np.stack(
         [_advance(jump, t), still, _height(robot, jump, t), still, _pitch(robot, jump, t), _yaw(jump, t)], axis=-1
@@ -130,7 +130,7 @@ class Course:
 
 
 def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
-    """(T, 4, 3) planted until take-off, in the apex's pose half way, planted from landing on."""
+    """Return (T, 4, 3) planted until take-off, in the apex's pose half way, planted from landing on."""
     _, _, fly, land, recover, _ = jump.times
     start = standing_feet(robot)
     rest = _base(robot, jump, np.array([recover + jump.recover]))[0]
@@ -144,7 +144,7 @@ def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
 
 
 def _legs_in_flight(robot: Robot, jump: Jump, start: Floats, end: Floats, t: Floats) -> Floats:
-    """(T, 4, 3) feet from the base, in the heading's frame: they leave and meet the ground without sliding on it."""
+    """Return (T, 4, 3) feet from the base, in the heading's frame: they leave and meet the ground without sliding on it."""
     _, _, fly, land, _, _ = jump.times
     first, first_rate = _seen_from_base(robot, jump, start, fly)
     last, last_rate = _seen_from_base(robot, jump, end, land)
@@ -167,7 +167,7 @@ def _from_heading(base: Floats, legs: Floats) -> Floats:
 
 
 def _hanging(robot: Robot, pose: Posture) -> Floats:
-    """(4, 3) the posture's feet from the base, in the heading's frame."""
+    """Return (4, 3) the posture's feet from the base, in the heading's frame."""
     tilt = geometry.from_roll_pitch_yaw(np.array([pose.roll, pose.pitch, 0.0]))
     return geometry.rotate(tilt, feet_from_joints(robot, pose.joints))
 

@@ -129,12 +129,12 @@ def _figures(score: tuple[Passage, ...], weight: Floats, speed: Floats) -> tuple
 
 
 def _touchdowns(score: tuple[Passage, ...]) -> Floats:
-    """(P, 4) touch-downs, each within half a stride of the passage before, so that a blend takes the shorter way."""
+    """Return (P, 4) touch-downs, each within half a stride of the passage before, so that a blend takes the shorter way."""
     return np.unwrap(np.array([passage.gait.touchdown for passage in score]), axis=0, period=1.0)
 
 
 def _first_lift(phase: Floats) -> float:
-    """The shift after which the first of the legs is just about to lift; phases (4,) lift at whole numbers."""
+    """Return the shift after which the first of the legs is just about to lift; phases (4,) lift at whole numbers."""
     return float(np.min(np.ceil(phase) - phase)) - 1e-3
 
 
@@ -155,7 +155,7 @@ def _segments(score: tuple[Passage, ...], lead: float, stop: float, seconds: flo
 
 
 def trunk_over(path: Path, feet: Floats, load: Floats, spots: Floats, height: Floats) -> tuple[Floats, Floats]:
-    """(N, 3) position and (N, 3) roll, pitch, yaw of the base over feet (N, 4, 3) that carry loads (N, 4)."""
+    """Return (N, 3) position and (N, 3) roll, pitch, yaw of the base over feet (N, 4, 3) that carry loads (N, 4)."""
     dt = float(path.t[1] - path.t[0])
     load = load / local_mean(load.mean(axis=-1), dt)[:, None]
     pressure = _pressure(path, feet, load, spots)  # (N, 2) world
@@ -171,12 +171,12 @@ def trunk_over(path: Path, feet: Floats, load: Floats, spots: Floats, height: Fl
 
 
 def _fade(t: Floats) -> Floats:
-    """(N,) from 0 to 1 and back at the ends, so that a performance starts and ends exactly standing."""
+    """Return (N,) from 0 to 1 and back at the ends, so that a performance starts and ends exactly standing."""
     return minimum_jerk((t - t[0]) / FADE) * minimum_jerk((t[-1] - t) / FADE)
 
 
 def _pressure(path: Path, feet: Floats, load: Floats, spots: Floats) -> Floats:
-    """(N, 2) how far the centre of pressure is from where it is when standing; world, m."""
+    """Return (N, 2) how far the centre of pressure is from where it is when standing; world, m."""
     heading = np.repeat(path.heading[:, None], 4, axis=1)
     middle = path.place[:, None] + geometry.rotate_yaw(
         heading, np.broadcast_to(spots.mean(axis=0), (*heading.shape, 2))
@@ -185,7 +185,7 @@ def _pressure(path: Path, feet: Floats, load: Floats, spots: Floats) -> Floats:
 
 
 def _tilt(moment: Floats, inward: Floats, dt: float) -> Floats:
-    """(N, 2) roll and pitch from the loads' moment (N, 2) and the acceleration to the left (N,)."""
+    """Return (N, 2) roll and pitch from the loads' moment (N, 2) and the acceleration to the left (N,)."""
     roll = ROLL_SHARE * GRAVITY / ROLL_RADIUS**2 * moment[:, 1]
     pitch = -PITCH_SHARE * GRAVITY / PITCH_RADIUS**2 * moment[:, 0]
     tilt = soft_limit(rebound(np.stack([roll, pitch], axis=-1), dt), MOST_TILT)

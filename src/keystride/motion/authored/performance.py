@@ -29,7 +29,7 @@ class Performance:
 
 
 def standing_feet(robot: Robot) -> Floats:
-    """(4, 3) the feet of the standing robot, on the ground, with the base above the origin."""
+    """Return (4, 3) the feet of the standing robot, on the ground, with the base above the origin."""
     feet = feet_from_joints(robot, robot.stance)
     return np.concatenate([feet[:, :2], np.full((4, 1), robot.foot_radius)], axis=1)
 
@@ -69,7 +69,7 @@ def _moved(points: Floats, heading: float, origin: Floats, target: Floats) -> Fl
 
 
 def as_clip(robot: Robot, name: str, performance: Performance) -> Clip:
-    """The clip, if the robot's legs reach every foot within their limits."""
+    """Return the clip, if the robot's legs reach every foot within their limits."""
     orientation = geometry.from_roll_pitch_yaw(performance.angles)
     arms = performance.feet - performance.position[:, None, :]
     joints, miss = joints_from_feet(robot, geometry.rotate_inverse(orientation[:, None, :], arms))

@@ -28,7 +28,7 @@ class Path:
     heading: Floats  # (N,) rad
 
     def under(self, spot: Floats, time: float) -> Floats:
-        """(2,) where a spot (2,) of the moving frame is in the world at a time."""
+        """Return (2,) where a spot (2,) of the moving frame is in the world at a time."""
         place = [np.interp(time, self.t, self.place[:, axis]) for axis in range(2)]
         return geometry.rotate_yaw(np.interp(time, self.t, self.heading), spot) + place
 
@@ -52,7 +52,7 @@ def walked_path(t: Floats, velocity: Floats) -> Path:
 
 
 def swings_of(path: Path, phase: Floats, duty: Floats, height: Floats, spot: Floats) -> list[Swing]:
-    """The swings of one foot, whose phase (N,) starts a stance at each whole number, over the whole path.
+    """Return the swings of one foot, whose phase (N,) starts a stance at each whole number, over the whole path.
 
     A foot lands where its spot (2,) under the moving trunk will be in the middle of the coming stance.
     """
@@ -72,7 +72,7 @@ def swings_of(path: Path, phase: Floats, duty: Floats, height: Floats, spot: Flo
 
 
 def foot_motion(t: Floats, swings: list[Swing], spot: Floats, radius: float) -> Floats:
-    """(N, 3) the foot's centre: it rests on the ground, but for its swings."""
+    """Return (N, 3) the foot's centre: it rests on the ground, but for its swings."""
     feet = np.tile([*spot, radius], (len(t), 1))
     for swing in swings:
         u = (t - swing.lift) / (swing.touch - swing.lift)
@@ -84,7 +84,7 @@ def foot_motion(t: Floats, swings: list[Swing], spot: Floats, radius: float) -> 
 
 
 def foot_load(t: Floats, swings: list[Swing], fade: float = 0.12) -> Floats:
-    """(N,) what the foot carries, in quarters of the robot's weight: 1 when standing, and on average over strides."""
+    """Return (N,) what the foot carries, in quarters of the robot's weight: 1 when standing, and on average over strides."""
     if not swings:
         return np.ones_like(t)
     load = 1.0 - minimum_jerk((t - swings[0].lift + fade) / fade)
@@ -127,5 +127,5 @@ def stepping_speed(velocity: Floats) -> Floats:
 
 
 def between(pair: tuple[float, float], gait: Gait, speed: Floats) -> Floats:
-    """A gait's figure at a speed; beyond its range, the nearest."""
+    """Return a gait's figure at a speed; beyond its range, the nearest."""
     return np.interp(speed, gait.speed, pair)

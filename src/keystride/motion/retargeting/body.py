@@ -24,7 +24,7 @@ def knees_from_joints(robot: Robot, joints: Floats) -> Floats:
 
 @lru_cache(maxsize=4)
 def knee_radius(robot: Robot) -> float:
-    """The largest sphere that the model puts around a knee."""
+    """Return the largest sphere that the model puts around a knee."""
     model = load_model(robot, visual=False)
     names = (f"{leg.name}_knee" for leg in robot.legs)
     ids = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_GEOM, name) for name in names]

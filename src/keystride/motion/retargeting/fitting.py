@@ -57,14 +57,14 @@ def fit(trunk: Trunk, wanted: Floats, planted: Flags, *, name: str, robot: Robot
 
 
 def _above_ground(position: Floats, orientation: Floats, joints: Floats, robot: Robot) -> tuple[Floats, Floats, Floats]:
-    """The base raised where smoothing for the motors let a foot dip into the ground; and where the feet then are."""
+    """Return the base raised where smoothing for the motors let a foot dip into the ground; and where the feet then are."""
     reached = position[:, None] + geometry.rotate(orientation[:, None], feet_from_joints(robot, joints))
     lift = _eased(np.maximum(robot.foot_radius - reached[..., 2], 0.0).max(axis=1))[:, None] * [0.0, 0.0, 1.0]
     return position + lift, orientation, reached + lift[:, None]
 
 
 def _with_margin(robot: Robot, margin: float) -> Robot:
-    """The same robot with its joints' ranges narrowed."""
+    """Return the same robot with its joints' ranges narrowed."""
     legs = [
         replace(leg, lower=tuple(np.add(leg.lower, margin)), upper=tuple(np.subtract(leg.upper, margin)))
         for leg in robot.legs
@@ -142,7 +142,7 @@ def _eased(need: Floats) -> Floats:
 
 
 def _reach_excess(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, settings: FitSettings) -> Floats:
-    """(T, 4) m by which the hip has to come down for a planted foot to be reached."""
+    """Return (T, 4) m by which the hip has to come down for a planted foot to be reached."""
     gap = feet - _thigh_joints(trunk, robot)
     across = np.linalg.norm(gap[..., :2], axis=-1)
     tallest = np.sqrt(np.maximum(settings.reach**2 - across**2, 0.12**2))
@@ -150,7 +150,7 @@ def _reach_excess(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, setti
 
 
 def _ground_deficit(trunk: Trunk, feet: Floats, robot: Robot) -> tuple[Floats, Floats]:
-    """(T,) m by which front and rear have to come up for feet, knees and trunk to clear the ground."""
+    """Return (T,) m by which front and rear have to come up for feet, knees and trunk to clear the ground."""
     position, orientation = base_pose(trunk, robot)
     joints = _solve(trunk, feet, robot)
     reached = position[:, None] + geometry.rotate(orientation[:, None], feet_from_joints(robot, joints))

@@ -65,7 +65,7 @@ def _plant_leg(target: Floats, planted: Flags, settings: PlantingSettings, turn:
 
 
 def _lock(stretch: Floats) -> Floats:
-    """Where the foot stands: the middle of where the toe was, on the ground."""
+    """Return where the foot stands: the middle of where the toe was, on the ground."""
     place = np.median(stretch, axis=0)
     place[2] = 0.0
     return place
@@ -97,7 +97,7 @@ def _with_gaps(parts: list[tuple[int, int]], frames: int, turn: int) -> list[tup
 
 
 def _correction(target: Floats, contacts: list[tuple[int, int]], locks: Floats) -> Floats:
-    """What has to be added to the target; in swing it eases from one footfall's correction to the next one's."""
+    """Return what has to be added to the target; in swing it eases from one footfall's correction to the next one's."""
     times = np.arange(len(target))
     knots = [
         (edge, lock - target[edge])
@@ -128,7 +128,7 @@ def flights(soles: Floats) -> list[tuple[int, int]]:
 
 
 def free_fall(height: Floats, soles: Floats) -> Floats:
-    """(T,) m to add to the trunk's height (T,) and to its feet's, so that it falls freely in every flight."""
+    """Return (T,) m to add to the trunk's height (T,) and to its feet's, so that it falls freely in every flight."""
     extra = np.zeros_like(height)
     for first, last in flights(soles):
         time = np.arange(last - first) / CLIP_FPS

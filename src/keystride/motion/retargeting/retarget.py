@@ -123,7 +123,7 @@ def _trunk(hips: Floats, capture: Capture, robot: Robot, settings: RetargetSetti
 
 
 def _roll(hips: Floats, room: Floats, robot: Robot) -> Floats:
-    """The animal's roll, as far as the room under the hips allows."""
+    """Return the roll of the animal, as far as the space under the hips allows."""
     most = np.maximum(room, 0.0) / (2 * robot.legs[0].thigh_in_hip[1]) + 0.02
     roll = roll_of(hips)
     return np.sign(roll) * soft_min(np.abs(roll), most, 0.02)

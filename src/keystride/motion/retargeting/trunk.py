@@ -35,7 +35,7 @@ class Trunk:
 
 
 def heading_of(hips: Floats) -> Floats:
-    """(T,) yaw. The line across the body helps where the line along it points up, as in rearing."""
+    """Return (T,) yaw. The line across the body helps where the line along it points up, as in rearing."""
     along = hips[:, :2].mean(axis=1) - hips[:, 2:].mean(axis=1)
     across = hips[:, 0] - hips[:, 1] + hips[:, 2] - hips[:, 3]
     along = along / np.linalg.norm(along, axis=-1, keepdims=True)
@@ -44,13 +44,13 @@ def heading_of(hips: Floats) -> Floats:
 
 
 def pitch_of(hips: Floats) -> Floats:
-    """(T,) how far the line from hips to shoulders points up, rad."""
+    """Return (T,) how far the line from hips to shoulders points up, rad."""
     along = hips[:, :2].mean(axis=1) - hips[:, 2:].mean(axis=1)
     return np.arctan2(along[:, 2], np.linalg.norm(along[:, :2], axis=-1))
 
 
 def roll_of(hips: Floats) -> Floats:
-    """(T,) how far the left side is up, rad."""
+    """Return (T,) how far the left side is up, rad."""
     across = hips[:, 0] - hips[:, 1] + hips[:, 2] - hips[:, 3]
     return np.arctan2(across[:, 2], np.linalg.norm(across[:, :2], axis=-1))
 
@@ -60,7 +60,7 @@ def trunk_length(robot: Robot) -> float:
 
 
 def half_length(front: Floats, rear: Floats, robot: Robot) -> Floats:
-    """(T,) m from the middle of the trunk to either end, along the ground."""
+    """Return (T,) m from the middle of the trunk to either end, along the ground."""
     rise = np.clip((front - rear) / trunk_length(robot), -0.999, 0.999)
     return 0.5 * trunk_length(robot) * np.sqrt(1 - rise**2)
 
@@ -76,14 +76,14 @@ def base_pose(trunk: Trunk, robot: Robot) -> tuple[Floats, Floats]:
 
 
 def rearing(feet: Floats, robot: Robot) -> Flags:
-    """(T,) both front feet in the air for a while and a rear foot on the ground; feet (T, 4, 3) world."""
+    """Return (T,) whether both front feet are in the air for a while and a rear foot is on the ground; feet (T, 4, 3) world."""
     height = feet[..., 2] - robot.foot_radius
     up = (height[:, :2].min(axis=1) > RAISED) & (height[:, 2:].min(axis=1) < RAISED)
     return without_short(up, LEAST_REARING_FRAMES, gap=3)
 
 
 def over_rear_feet(trunk: Trunk, feet: Floats, robot: Robot) -> Trunk:
-    """The trunk drawn back while rearing until its centre of mass is over the hind feet."""
+    """Return the trunk drawn back while rearing until its centre of mass is over the hind feet."""
     position, orientation = base_pose(trunk, robot)
     mass = position + geometry.rotate(orientation, np.tile(CENTRE_OF_MASS, (len(position), 1)))
     ahead = np.stack([np.cos(trunk.yaw), np.sin(trunk.yaw)], axis=-1)  # (T, 2)
