@@ -122,7 +122,10 @@ SQUARE = [[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]
         ({"floor": [[0, 0], [1, 1], [2, 2]]}, "stage.floor: has no area"),
         ({"obstacles": [{"corners": SQUARE}] * 33}, "stage.obstacles: a list of 33 is too long; allowed: a list of at"),
         ({"obstacles": [3]}, "obstacle 1: 3 is not a mapping; allowed: a mapping with label, center, radius, corners"),
-        ({"obstacles": [{"label": "box"}]}, "obstacle 1: is not a shape; allowed: either center and radius, or corners"),
+        (
+            {"obstacles": [{"label": "box"}]},
+            "obstacle 1: is not a shape; allowed: either center and radius, or corners",
+        ),
         ({"obstacles": [{"center": [0, 0]}]}, "obstacle 1: is not a shape"),
         ({"obstacles": [{"center": [0, 0], "radius": 1, "corners": SQUARE}]}, "obstacle 1: is not a shape"),
         ({"obstacles": [{"center": [0, 0], "radius": 0}]}, "obstacle 1, radius: 0 is out of range; allowed: metres,"),
