@@ -121,7 +121,7 @@ def ended(live: LiveRun, show: Show) -> str:
 
 
 def test_a_page_that_falls_silent_ends_the_deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_run, "SILENCE", 0.0)
+    monkeypatch.setattr(live_run, "PAGE_TIMEOUT", 0.0)
     live = LiveRun(Target(), tmp_path)
     live.begin(DRY_RUN, Show(WALK, "STUB-TROT"))
     until = time.monotonic() + PATIENCE
