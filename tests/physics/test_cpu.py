@@ -215,7 +215,7 @@ def test_a_heavier_robot_presses_harder_on_the_ground():
 
 
 def test_the_share_of_robots_that_does_not_vary_is_nominal():
-    varied = simulator(8, randomization=replace(ROBOT, share=0.5, push_interval=(5, 10)))
+    varied = simulator(8, randomization=replace(ROBOT_RANDOMIZATION, share=0.5, push_interval=(5, 10)))
     nominal = simulator(8)
     one, other = wiggle(varied, 30), wiggle(nominal, 30)
     assert np.array_equal(one.position[4:], other.position[4:])
