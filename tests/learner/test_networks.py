@@ -1,22 +1,26 @@
 """Laws of the sequence-to-token networks."""
 
 from dataclasses import replace
+from math import exp
 
 import numpy as np
 import pytest
 import torch
 
 from keystride.keyframes.goals import empty_goals, goal_observation
+from keystride.learner.checkpoint import load_module, widen
 from keystride.learner.config import CPU, PAPER, NetworkConfig
 from keystride.learner.networks import (
     Actor,
     Critics,
     Normalizer,
     Observations,
+    SequenceNetwork,
     by_length,
     packed,
     unsorted_chunks,
     upcoming,
+    urgency,
 )
 
 CONFIGS = {
@@ -157,3 +161,22 @@ def test_columns_that_a_batch_says_nothing_about_stay_as_they_are():
     made.update(torch.tensor([10.0, 0.0]).double(), torch.tensor([3.0, 99.0]), torch.tensor([3.0, 99.0]))
     assert made.mean.tolist() == [2.0, 2.0]
     assert made.variance[1] == 4.0
+
+
+def test_urgency_rises_to_one_when_due_and_turns_negative_afterwards():
+    goals = torch.tensor([[1.0, 0.1], [1.0, 0.0], [1.0, -0.1], [0.0, 0.0]])  # ahead, due, past, none
+    seen = urgency(goals, 1, torch.tensor([0.1, 0.2]))
+    assert torch.allclose(seen[:, 0], torch.tensor([exp(-1.0), 1.0, -exp(-1.0), 0.0]))
+    assert torch.allclose(seen[:, 1], torch.tensor([exp(-0.5), 1.0, -exp(-0.5), 0.0]))
+
+
+def test_time_scales_act_alike_with_and_without_padding():
+    config = replace(CPU.network, time_scales=(0.05, 0.2))
+    torch.manual_seed(0)
+    network = SequenceNetwork(config, 46, 24, 3)
+    state, goals, visible = torch.randn(4, 46), torch.randn(4, 2, 24), torch.ones(4, 2, dtype=torch.bool)
+    padded = network.forward_padded(state, goals, visible)
+    assert torch.allclose(network(state, goals), padded, atol=1e-5)
+    plain = SequenceNetwork(CPU.network, 46, 24, 3)
+    load_module(network, widen(plain.state_dict(), network.state_dict()))
+    assert torch.allclose(network(state, goals), plain(state, goals), atol=1e-5)  # new inputs begin without effect

@@ -60,6 +60,9 @@ class NetworkConfig:
     next_goal_time_column: int | None = None
     """Column of a keyframe's token that holds the time until it is due. If set, the MLP also sees the keyframe that is due next:
     a dozen joint angles do not fit through the pooled token of a narrow encoder."""
+    time_scales: tuple[float, ...] = ()
+    """Time scales in s at which the MLP also sees how soon the next keyframe is due. Seconds alone differ little from one control step
+    to the next, too little to push off or strike a pose on the right one. Needs next_goal_time_column."""
     critics: Literal["separate", "shared"] = "separate"
     """A separate network for each critic, or one shared network with an output for each."""
     initial_std: float = 1.0

@@ -154,6 +154,17 @@ def upcoming(goals: Tensor, time: int, visible: Tensor | None = None) -> Tensor:
     return goals.gather(1, nearest)[:, 0]
 
 
+def urgency(goal: Tensor, time: int, scales: Tensor) -> Tensor:
+    """Return how soon the keyframe (n, G) is due at each time scale (S,): from 0 far ahead to 1 when due, then from -1 back to 0.
+
+    Without a keyframe, which is all zeros, it is 0.
+    """
+    wait = goal[:, time : time + 1]
+    nearness = torch.exp(-wait.abs() / scales)
+    there = (goal != 0.0).any(dim=1, keepdim=True)
+    return torch.where(wait < 0.0, -nearness, nearness) * there
+
+
 class SequenceNetwork(nn.Module):
     """The encoder, then an MLP."""
 
@@ -162,6 +173,9 @@ class SequenceNetwork(nn.Module):
         self.encoder = Encoder(config, state_size, goal_size)
         self.state_to_mlp, self.next_goal_time_column = config.state_to_mlp, config.next_goal_time_column
         beside = state_size * config.state_to_mlp + goal_size * (config.next_goal_time_column is not None)
+        beside += len(config.time_scales)
+        self.register_buffer("time_scales", torch.tensor(config.time_scales), persistent=False)
+        self.time_scales: Tensor
         sizes = [self.encoder.width + beside, *config.mlp]
         self.mlp = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.head = nn.Linear(sizes[-1], outputs)
@@ -178,7 +192,10 @@ class SequenceNetwork(nn.Module):
         if self.state_to_mlp:
             parts.append(state)
         if self.next_goal_time_column is not None:
-            parts.append(upcoming(goals, self.next_goal_time_column, visible))
+            goal = upcoming(goals, self.next_goal_time_column, visible)
+            parts.append(goal)
+            if len(self.time_scales):
+                parts.append(urgency(goal, self.next_goal_time_column, self.time_scales))
         x = torch.cat(parts, dim=-1)
         for layer in self.mlp:
             x = F.elu(layer(x))

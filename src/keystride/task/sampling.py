@@ -17,6 +17,7 @@ from keystride.task.rewards import Bools
 Steps = NDArray[np.int64]
 CALM_SPEED = 0.15  # m/s and rad/s: from slower frames a standing robot can continue
 LEAP_HEIGHT = 1.2  # times the standing height: beyond the reach of the legs
+APEX_DROP = 0.004  # m below the apex of a leap that its keyframe may be: 28 ms before or after it
 LEAP_LEAD = 3  # fewest steps from an episode's start to its leap: some begin in flight, some at the take-off
 RARE_POSTURES = ("paw_up", "sit", "lie", "bow", "stretch", "crouch", "look", "sway", "rear")  # tags of clips
 POSTURE_LEAD = (10, 100)  # steps from an episode's start to its rare posture
@@ -127,12 +128,21 @@ def _calm_frames(library: Library, ahead: int) -> Indices:
 
 
 def _leap_frames(library: Library, behind: int) -> Indices:
-    """Return frames high above the stance with at least `behind` frames before them in their clip; only authored ones if there are any.
+    """Return frames near the apex of leaps with at least `behind` frames before them; only authored ones if there are any.
 
-    A Go2 cannot copy the leaps of a real dog without feedback.
+    A Go2 cannot copy the leaps of a real dog without feedback. Elsewhere in a flight, a height alone would not tell when to push off:
+    it is passed twice.
     """
-    high = library.frames.position[:, 2] > LEAP_HEIGHT * standing_height(library.robot, library.robot.stance)
-    leaps = np.flatnonzero(high & (np.arange(len(library)) - library.first >= behind))
+    height = library.frames.position[:, 2]
+    high = height > LEAP_HEIGHT * standing_height(library.robot, library.robot.stance)
+    edges = np.flatnonzero(
+        np.diff(high, prepend=False, append=False) | np.diff(library.clip, prepend=-1, append=-1) > 0
+    )
+    flight = np.searchsorted(edges, np.arange(len(library)), side="right")
+    apex = np.zeros(flight.max(initial=0) + 1)
+    np.maximum.at(apex, flight, height)
+    near = np.flatnonzero(high & (height > apex[flight] - APEX_DROP))
+    leaps = near[near - library.first[near] >= behind]
     authored = leaps[library.authored[library.clip[leaps]]]
     return authored if len(authored) else leaps
 
