@@ -65,3 +65,19 @@ def test_real_time_ends_with_its_block():
     with real_time() as allowed:
         assert (os.sched_getscheduler(0) == os.SCHED_RR) == allowed
     assert os.sched_getscheduler(0) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="this system has no such scheduler")
+def test_real_time_of_the_whole_process_includes_threads_that_run_already():
+    over, ids = threading.Event(), []
+    thread = threading.Thread(target=lambda: (ids.append(threading.get_native_id()), over.wait()))
+    thread.start()
+    while not ids:
+        time.sleep(0.001)
+    before = os.sched_getscheduler(ids[0])
+    with real_time(11, whole_process=True) as allowed:
+        assert (os.sched_getscheduler(ids[0]) == os.SCHED_RR) == allowed
+        assert (os.sched_getparam(ids[0]).sched_priority == 11) == allowed
+    assert os.sched_getscheduler(ids[0]) == before
+    over.set()
+    thread.join()

@@ -36,9 +36,12 @@ BAD = {
     "low state lost": {"state_age": 0.11},
     "low state invalid": {"state_valid": False},
     "IMU frozen": {"imu_age": 0.11},
+    "IMU contradicts itself": {"imu_conflict": 1.01},
     "tilted too far": {"down": LEANING},
     "joint out of range": {"joint_angles": GO2.stance + 2.0 * np.eye(12)[2]},
     "joint too fast": {"joint_velocities": np.eye(12)[2] * 1.31 * GO2.speed_limit[2]},
+    "motor frozen": {"motor_frozen": True},
+    "joint angles contradict speeds": {"joint_conflict": 1.01},
     "torque too high": {"torques": 1.31 * GO2.torque_limit, "joint_velocities": np.ones(12)},
     "joint stalled": {"torques": -0.95 * GO2.torque_limit},
     "motor off": {"motors_on": False},
@@ -76,7 +79,18 @@ def test_a_check_fails_on_its_own_fault_alone(name):
 
 @pytest.mark.parametrize(
     "field",
-    ["state_age", "pose_age", "policy_age", "command_gap", "lost_packets", "height", "battery", "motor_temperature"],
+    [
+        "state_age",
+        "pose_age",
+        "policy_age",
+        "command_gap",
+        "lost_packets",
+        "joint_conflict",
+        "imu_conflict",
+        "height",
+        "battery",
+        "motor_temperature",
+    ],
 )
 def test_a_figure_that_is_not_a_number_fails(field):
     assert failed(replace(GOOD, **{field: np.nan}))

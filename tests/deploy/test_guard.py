@@ -56,7 +56,7 @@ def test_a_pipe_that_closes_before_anything_was_driven_is_not(pipes):
 
 def started(silence: float = 0.5) -> Guard:
     guard = Guard([sys.executable, "-c", ECHO.format(silence)])
-    assert guard.wait(60.0)
+    assert guard.wait(60.0) == ""
     return guard
 
 
@@ -95,4 +95,4 @@ def test_a_guard_that_has_braked_says_so():
 
 
 def test_a_guard_that_does_not_start():
-    assert not Guard([sys.executable, "-c", "pass"]).wait(60.0)
+    assert Guard([sys.executable, "-c", "pass"]).wait(60.0) == "the guard did not start"

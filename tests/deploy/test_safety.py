@@ -190,6 +190,20 @@ def test_going_down_begins_with_the_last_target():
     assert np.allclose(lying, np.clip(np.tile(FOLDED_LEG, 4), GO2.stance - reach, GO2.stance + reach), atol=1e-3)
 
 
+def test_a_robot_that_is_stopped_while_standing_up_goes_straight_down():
+    folded = np.tile(FOLDED_LEG, 4)
+    safety, reading = Safety(GO2, GAINS, LIMITS), replace(GOOD, joint_angles=folded)
+    safety.command(0.0, reading, None)
+    safety.tell(Event.STAND, 0.0, folded)
+    half_up = next(c.target for t in np.arange(0.0, 5.0, DT) if t > 0.9 and (c := safety.command(t, reading, None)))
+    assert np.abs(half_up - folded).max() > 0.05
+    safety.tell(Event.STOP, 0.902, folded)
+    sent = [safety.command(t, reading, None) for t in np.arange(0.902, 4.0, DT)]
+    away = [np.abs(command.target - folded).max() for command in sent if command.stiffness.any()]
+    assert max(away) <= np.abs(half_up - folded).max() + 1e-9
+    assert safety.state is DeployState.DAMPING
+
+
 def test_only_the_first_reason_is_kept():
     safety = in_state(DeployState.RUNNING)
     safety.command(DT, replace(GOOD, pose_age=1.0, pose_silence=1.0), None)

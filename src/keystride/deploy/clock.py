@@ -5,13 +5,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-REAL_TIME_PRIORITY = 10  # of 99: below the kernel's own threads
+REAL_TIME_PRIORITY = 10  # of 99, of a deployment: below the kernel's own threads
+GUARD_PRIORITY = 11  # a deployment that hangs may not keep its guard waiting
+ROBOT_PRIORITY = 12  # of the simulated robot: nothing delays a real one
 
 
 class Latest(Generic[T]):
@@ -108,22 +110,30 @@ def since_boot() -> float:
 
 
 @contextmanager
-def real_time() -> Iterator[bool]:
-    """Run this thread, and the threads that it starts meanwhile, with real-time priority; yield whether that is allowed.
+def real_time(priority: int = REAL_TIME_PRIORITY, *, whole_process: bool = False) -> Iterator[bool]:
+    """Run this thread, and threads that it starts meanwhile, with real-time priority; yield whether that is allowed.
 
     Raising the nice value is not enough: on a busy Linux machine a thread was kept waiting for 90 ms with it, and for
-    0.7 ms with real-time priority.
+    0.7 ms with real-time priority. Among threads of one priority, each may keep the processor for 100 ms. A program
+    therefore starts up without it and then raises all of its threads with `whole_process`, those of libraries too: a
+    thread that is preempted while it holds the interpreter lock delays the others.
     """
     try:
-        before = os.sched_getscheduler(0), os.sched_getparam(0)
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REAL_TIME_PRIORITY))
+        threads = [int(name) for name in os.listdir("/proc/self/task")] if whole_process else [0]
+        before = {thread: (os.sched_getscheduler(thread), os.sched_getparam(thread)) for thread in threads}
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
     except (OSError, AttributeError):  # not allowed; not Linux
         yield False
         return
+    for thread in threads:
+        with suppress(ProcessLookupError):  # it may have ended
+            os.sched_setscheduler(thread, os.SCHED_RR, os.sched_param(priority))
     try:
         yield True
     finally:
-        os.sched_setscheduler(0, *before)
+        for thread, scheduling in before.items():
+            with suppress(ProcessLookupError):
+                os.sched_setscheduler(thread, *scheduling)
 
 
 def real_time_allowed() -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.deploy.clock import Latest
+from keystride.deploy.consistency import SensorConsistency
 from keystride.deploy.fault_checks import MotorTrend, Reading
 from keystride.deploy.log.flight import FlightLog
 from keystride.deploy.player import MeasuredState, ScriptPlayer
@@ -137,6 +138,7 @@ class Deployment:
     _targets: Latest[Floats] = field(default_factory=Latest)
     _state: MeasuredState | None = None
     _low: LowReading | None = None
+    _commanded: Floats | None = None  # the target last sent; None without stiffness
     _fresh: _Freshness = field(default_factory=_Freshness)
     _seen: tuple[int, int] = (0, 0)  # low states and poses processed
     _heard: tuple[int, float] = (0, -np.inf)  # messages from the pose source, and when the last one arrived
@@ -149,6 +151,7 @@ class Deployment:
     def __post_init__(self) -> None:
         self.odometry = LegOdometry(self.robot)
         self.trend = MotorTrend(self.robot.speed_limit)
+        self.consistency = SensorConsistency()
 
     def ask(self, event: Event) -> None:
         """Queue an event from the operator; may be called from any thread."""
@@ -181,6 +184,7 @@ class Deployment:
         """Send a command, then a heartbeat to the guards."""
         self.link.send(encode_command(self.robot, command))
         self.sent_at = now
+        self._commanded = command.target if command.stiffness.any() else None
         self.commands_sent += 1
         self.brakes_sent = 0 if command.stiffness.any() else self.brakes_sent + 1
         trouble = self.heartbeat(now)
@@ -214,6 +218,7 @@ class Deployment:
         self._press(low.buttons)
         if not low.valid:  # a fault check stops the robot; the filters are kept clean
             return
+        self.consistency.update(now, low, self._commanded)
         walked = self.odometry.walked
         self.odometry.update(now, low)
         self.source.follow(now, self.odometry)
@@ -294,6 +299,9 @@ class Deployment:
             torques=low.torques,
             motors_on=low.motors_on,
             lost_packets=self.trend.lost_packets,
+            motor_frozen=self.consistency.frozen,
+            joint_conflict=self.consistency.joint,
+            imu_conflict=self.consistency.imu,
             down=_down(low.quaternion),
             height=float(place[2]),
             distance=float(np.hypot(*(place - self._start)[:2])),

@@ -82,6 +82,9 @@ class Reading:
     motor_temperature: float  # degrees Celsius, the hottest
     other_writer: bool = False  # another program sends low commands
     motion_service: str = ""  # the robot's motion service, if it has taken the motors again
+    motor_frozen: bool = False  # a motor repeats its measurement although its target moves
+    joint_conflict: float = 0.0  # between joint angles and speeds, share of what is allowed
+    imu_conflict: float = 0.0  # between the IMU's own sensors, share of what is allowed
     emergency: str | None = None  # cause of an emergency stop
 
 
@@ -141,9 +144,12 @@ CHECKS: tuple[Check, ...] = (
     Check("low state lost", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.state_age <= limits.state_age),
     Check("low state invalid", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.state_valid),
     Check("IMU frozen", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_age <= limits.state_age),
+    Check("IMU contradicts itself", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_conflict <= 1.0),
     Check("tilted too far", Event.FAULT, ALWAYS, _tilted),
     Check("joint out of range", Event.FAULT, RISING | POWERED, _overrun, patience=0.02),
     Check("joint too fast", Event.FAULT, POWERED, _too_fast, patience=0.02),
+    Check("motor frozen", Event.FAULT, POWERED, lambda r, limits, robot: r.motor_frozen),
+    Check("joint angles contradict speeds", Event.FAULT, POWERED, lambda r, limits, robot: not r.joint_conflict <= 1.0),
     Check("torque too high", Event.FAULT, POWERED, _too_strong, patience=0.05),
     Check("joint stalled", Event.FAULT, POWERED, _stalled, patience=0.5),
     Check("motor off", Event.FAULT, POWERED, lambda r, limits, robot: not r.motors_on, patience=0.3),

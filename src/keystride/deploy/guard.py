@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from keystride.deploy.clock import Lateness, clock_ticks, real_time
+from keystride.deploy.clock import GUARD_PRIORITY, Lateness, Latest, clock_ticks, real_time
 
 HEARTBEAT_TIMEOUT = 0.05  # s without a heartbeat after which the guard brakes
 BRAKING = 5.0  # s of brake commands
@@ -26,7 +26,7 @@ DISCOVERY_TIMEOUT = 5.0  # s to wait for the robot to be discovered
 HEARTBEAT_EVERY = 4  # commands per heartbeat
 NO_ANSWER = 1.0  # s without an answer after which the guard counts as lost
 
-STANDING_BY = b"standing by\n"
+STANDING_BY, NO_ROBOT = b"standing by\n", b"no robot\n"
 HEARTBEAT, DISMISSED, BRAKES = b".", b"!", b"B"
 
 
@@ -56,18 +56,20 @@ class Guard:
     def pid(self) -> int:
         return self._process.pid
 
-    def wait(self, seconds: float) -> bool:
-        """Wait until the guard is ready; return False if it is not within the time."""
+    def wait(self, seconds: float) -> str:
+        """Wait until the guard is ready; return why it is not, or an empty string."""
         until, text = time.monotonic() + seconds, b""
         while not text.endswith(STANDING_BY):
             left = until - time.monotonic()
             if left <= 0.0 or not select.select([self._from], [], [], left)[0]:
-                return False
+                return "the guard did not start"
             data = os.read(self._from, 4096)
-            if not data:
-                return False
             text += data
-        return True
+            if text.endswith(NO_ROBOT):
+                return "the guard cannot reach the robot: check its --interface and --domain"
+            if not data:
+                return "the guard did not start"
+        return ""
 
     def beat(self, now: float) -> str:
         """Report that a command was sent; return what is wrong with the guard, or an empty string."""
@@ -117,20 +119,31 @@ class Guard:
 
 
 def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT) -> int:
-    """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked."""
+    """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked.
+
+    Return 2 without standing by if the robot cannot be reached: such a guard could not brake it.
+    """
     from keystride.deploy.unitree.codec import brake_record
-    from keystride.deploy.unitree.dds_types import LowCmd
-    from keystride.deploy.unitree.link import LOW_CMD_TOPIC, Publication, join
+    from keystride.deploy.unitree.dds_types import LowCmd, LowState
+    from keystride.deploy.unitree.link import LOW_CMD_TOPIC, LOW_STATE_TOPIC, Publication, Subscription, join
     from keystride.deploy.unitree.wire_format import seal
 
-    with real_time():
-        commands = Publication(join(interface, domain), LOW_CMD_TOPIC, LowCmd)
-        record = brake_record()
-        seal(record)
-        sample = LowCmd(record)
-        until = time.monotonic() + DISCOVERY_TIMEOUT
-        while not commands.readers and time.monotonic() < until:
-            time.sleep(0.01)
+    participant = join(interface, domain)
+    commands = Publication(participant, LOW_CMD_TOPIC, LowCmd)
+    record = brake_record()
+    seal(record)
+    sample = LowCmd(record)
+    robot: Latest[object] = Latest()
+    states = Subscription(participant, LOW_STATE_TOPIC, LowState, robot.put)
+    seen = robot.wait(DISCOVERY_TIMEOUT)
+    states.close()
+    until = time.monotonic() + DISCOVERY_TIMEOUT
+    while seen and not commands.readers and time.monotonic() < until:
+        time.sleep(0.01)
+    if not seen or not commands.readers:
+        os.write(1, NO_ROBOT)
+        return 2
+    with real_time(GUARD_PRIORITY, whole_process=True):
         os.write(1, STANDING_BY)
         if not silent(0, 1, silence):
             return 0

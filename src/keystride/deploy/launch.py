@@ -135,16 +135,14 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         guards = Guards([Guard(command) for command in commands])
         ready: Prepared | None = None
         stack.callback(lambda: guards.dismiss(safe=ready is None or ready.safe))
-        if not stack.enter_context(real_time()):  # after the guard, which asks for it itself
-            say("no permission for real-time priority: other programs may delay the command stream")
         log = FlightLog(plan.log, log_header(plan)) if plan.log is not None else None
         if log is not None:
             stack.callback(log.close)
         connection = connect(plan, stack, say)
         source = opened_source(plan, stack)
         for guard in guards.guards:
-            if not guard.wait(GUARD_START):
-                raise Refused("the guard did not start")
+            if trouble := guard.wait(GUARD_START):
+                raise Refused(trouble)
             say(f"guard ready: process {guard.pid}")
         estimator = Estimator(EstimatorConfig(pose_latency=0.0 if plan.pose == "odometry" else plan.pose_latency))
 
@@ -166,6 +164,8 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
             heartbeat=guards.beat,
         )
         ready = Prepared(deployment, connection, guards)
+        if not stack.enter_context(real_time(whole_process=True)):
+            say("no permission for real-time priority: other programs may delay the command stream")
         yield ready
 
 
@@ -309,6 +309,8 @@ def outcome_lines(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
     for name, late in (("command stream", outcome.stream), ("policy", outcome.control)):
         yield f"{name}: {late.ticks} ticks, the latest one was {1000 * late.worst:.1f} ms late, {late.skipped} skipped"
     if deployment.log is not None:
+        if deployment.log.lost:
+            yield f"flight log incomplete: {deployment.log.lost} rows were not written ({deployment.log.problem})"
         yield f"flight log: {deployment.log.folder} (keystride deploy replay shows it)"
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 
-from keystride.deploy.clock import real_time
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.states import DeployState, Event
 
@@ -54,17 +53,15 @@ class Console:
         self._thread.join(seconds)
 
     def _write_all(self) -> None:
-        # Real-time priority: a thread that is preempted while it holds the interpreter lock would delay the others.
         # Writes to the file descriptor: sys.stdout has a lock that the rest of the program shares, and text left in its
         # buffer when the terminal closes would change the exit code.
-        with real_time():
-            while (text := self._messages.get()) is not None:
-                data = (text + "\n").encode(errors="replace")
-                try:
-                    while data:
-                        data = data[os.write(self._descriptor, data) :]
-                except OSError:
-                    self.lost += 1
+        while (text := self._messages.get()) is not None:
+            data = (text + "\n").encode(errors="replace")
+            try:
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+            except OSError:
+                self.lost += 1
 
 
 def keyboard() -> int | None:

@@ -133,14 +133,14 @@ class Safety:
 
     def tell(self, event: Event, now: float, joints: Floats, reason: str = "") -> bool:
         """Process an event; return whether it changed the state."""
-        state = after(self.state, event)
-        if state is self.state:
+        before, state = self.state, after(self.state, event)
+        if state is before:
             return False
         self.state, self._since = state, now
         self.finished = self.finished or event is Event.FINISH
         if reason and self.reason in ("", STOPPED_BY_OPERATOR):
             self.reason = reason
-        self._ramp = self._new_ramp(joints)
+        self._ramp = self._new_ramp(joints, before)
         return True
 
     def command(self, now: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
@@ -189,7 +189,7 @@ class Safety:
     def _ramp_target(self, now: float) -> Floats | None:
         return None if self._ramp is None else self._ramp.at(now - self._since)
 
-    def _new_ramp(self, joints: Floats) -> Ramp | None:
+    def _new_ramp(self, joints: Floats, before: DeployState) -> Ramp | None:
         folded = np.tile(FOLDED_LEG, 4)
         stance = self.robot.stance
         if self.state is DeployState.STANDING_UP:
@@ -198,5 +198,7 @@ class Safety:
             return Ramp(stance, ())
         if self.state is DeployState.STOPPING:
             start = joints.copy() if self._target is None else self._target  # no step in the torque
+            if before is DeployState.STANDING_UP:  # a robot that is told to stop does not rise first
+                return through(start, folded)
             return through(start, stance, stance, folded)
         return None

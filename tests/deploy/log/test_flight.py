@@ -53,7 +53,9 @@ def test_a_disk_that_fails_costs_rows_and_nothing_else(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(flight.FlightLog, "_write", full)
-    assert write(tmp_path / "log", 1500).lost == 1500
+    log = write(tmp_path / "log", 1500)
+    assert log.lost == 1500
+    assert "No space left" in log.problem
 
 
 def test_what_is_not_a_log_is_refused(tmp_path):

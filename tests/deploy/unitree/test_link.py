@@ -128,6 +128,7 @@ def test_the_motion_service_is_released_before_anything_else(participant):
     )
     robot.closed = True
     robot.run()
+    robot.close()
     source.close()
     link.close()
 

@@ -67,6 +67,7 @@ class FlightLog:
         write_atomically(folder / "about.json", json.dumps(about, indent=2))
         self.folder = folder
         self.lost = 0  # rows that a slow or full disk cost
+        self.problem = ""  # why the first of them were lost
         self._rows = np.zeros(PART, ROW)
         self._filled = 0
         self._events: queue.SimpleQueue[tuple[float, str]] = queue.SimpleQueue()
@@ -106,6 +107,7 @@ class FlightLog:
                 self._full.put_nowait(self._rows[: self._filled])
             except queue.Full:
                 self.lost += self._filled
+                self.problem = self.problem or "the disk is too slow"
             self._rows = np.zeros(PART, ROW)
             self._filled = 0
 
@@ -114,8 +116,9 @@ class FlightLog:
             try:
                 self._write(rows)
                 self._write_events()
-            except OSError:
+            except Exception as error:  # a full disk; an archive that could not be finished raises others as well
                 self.lost += len(rows)
+                self.problem = self.problem or str(error) or type(error).__name__
 
     def _write(self, rows: np.ndarray) -> None:
         path = self.folder / f"part-{self._number:05d}.npz"

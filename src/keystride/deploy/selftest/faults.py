@@ -5,7 +5,8 @@ from typing import Any
 
 from keystride.deploy.unitree.codec import BATTERY_DISCHARGING
 
-AT = 0.8  # s after the script's start, while the robot walks
+STANDING_UP_LINE, RUNNING_LINE = "idle -> standing up", "ready -> running"  # lines that the deployment prints
+AT = 0.8  # s after one of them: while the robot walks, or is half-way up
 
 PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`
 
@@ -42,11 +43,15 @@ class Case:
     exit_code: int
     reason: str = ""
     does: Disturb | Act | None = None  # the fault, caused at AT
+    after: str = RUNNING_LINE  # the line from which AT counts
     before: Disturb | None = None  # a disturbance from the beginning
     robot: tuple[str, ...] = LYING
     deploy: tuple[str, ...] = ()
     policy: str | None = None  # instead of the one under test
     output: str = "terminal"  # or pipe
+    prints: str = ""  # part of a line that must be printed
+    disk_full: bool = False  # no file of the deployment can grow beyond a few kilobytes
+    no_higher: bool = False  # the trunk may not rise after the fault
     confirmed: bool = True  # otherwise the checklist is answered with n
     impossible: bool = False  # a script that no Go2 can play
     soft_within: float | None = None  # s after the fault within which all joints must be released
@@ -81,7 +86,24 @@ PROCESS: tuple[Case, ...] = (
     _damps("SIGINT", Act("signal", "SIGINT")),
     _damps("SIGTERM", Act("signal", "SIGTERM")),
     _comes_down("s key", Act("key", "s"), "stopped by the operator"),
+    Case(
+        "s key while standing up",
+        "lies down without rising first",
+        STOPPED,
+        "stopped by the operator",
+        Act("key", "s"),
+        after=STANDING_UP_LINE,
+        no_higher=True,
+    ),
     Case("output piped into head", GOES_ON, PLAYED, does=Act("close output"), output="pipe"),
+    Case(
+        "disk full while logging",
+        "continues, plays the script, says that the log is incomplete",
+        PLAYED,
+        deploy=("--log", "FOLDER"),
+        prints="flight log incomplete",
+        disk_full=True,
+    ),
     Case(
         "process killed with -9",
         "the guard brakes the robot",
@@ -130,6 +152,14 @@ BEFORE: tuple[Case, ...] = (
     Case("checklist answered with no", REFUSES, REFUSED, "not confirmed", confirmed=False, never_stiff=True),
     Case("policy with a wrong output shape", REFUSES, REFUSED, "cannot be run", policy="STUB-SHAPE", never_stiff=True),
     Case(
+        "second guard cannot reach the robot",
+        REFUSES,
+        REFUSED,
+        "cannot reach the robot",
+        deploy=("--guard", "ELSEWHERE"),
+        never_stiff=True,
+    ),
+    Case(
         "simulated poses for a real robot",
         REFUSES,
         REFUSED,
@@ -155,6 +185,14 @@ BEFORE: tuple[Case, ...] = (
         never_stiff=True,
     ),
     Case(
+        "joint measured out of its range at the start",
+        "refused, damping, no motor moves",
+        STOPPED,
+        "joint out of range",
+        before=Disturb("joint_offset", 3.0),
+        never_stiff=True,
+    ),
+    Case(
         "another program sends commands at the start",
         REFUSES,
         REFUSED,
@@ -171,7 +209,12 @@ STATE_CASES: tuple[Case, ...] = (
     _damps("IMU's orientation frozen", Disturb("orientation_frozen"), "IMU frozen", soft_within=0.5),
     _damps("IMU's orientation all zero", Disturb("orientation_zero"), "low state invalid"),
     _damps("NaN in the accelerometer", Disturb("accelerometer_nan"), "low state invalid"),
-    _damps("joint measured out of its range", Disturb("joint_offset", 3.0), "joint out of range"),
+    _damps("IMU's orientation jumps by 20 degrees", Disturb("orientation_tilt", 20.0), "IMU contradicts itself"),
+    _damps("gyroscope off by 1.5 rad/s", Disturb("gyroscope_offset", 1.5), "IMU contradicts itself", soft_within=0.5),
+    _damps("accelerometer without gravity", Disturb("accelerometer_dead"), "IMU contradicts itself", soft_within=1.0),
+    _damps("motors of one leg frozen", Disturb("leg_frozen"), "motor frozen", soft_within=0.5),
+    _damps("joint speeds all zero", Disturb("speeds_zero"), "joint angles contradict speeds", soft_within=0.6),
+    _damps("joint angle jumps by 0.4 rad", Disturb("joint_offset", 0.4), "joint angles contradict speeds"),
     _damps("motor with too much torque", Disturb("overtorque", 1), "torque too high"),
     _damps("joint stalled", Disturb("stalled", 2), "joint stalled", soft_within=1.0),
     _damps("motor reports mode 0", Disturb("motor_off", 4), "motor off", soft_within=0.8),

@@ -18,15 +18,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from keystride.deploy.clock import Latest, real_time
-from keystride.deploy.selftest.faults import AT, Act, Case, Disturb
+from keystride.deploy.clock import Latest, Ticker, real_time
+from keystride.deploy.selftest.faults import AT, RUNNING_LINE, STANDING_UP_LINE, Act, Case, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
 TAKE_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+    "import fcntl, os, resource, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); limit = int(sys.argv[1]);"
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)); os.execv(sys.argv[2], sys.argv[2:])"
 )
+NO_LIMIT, FULL_DISK = -1, 20_000  # bytes that a file may have
+EMPTY_DOMAIN = 230  # DDS domain without a robot
 ROBOT_UP = "simulated Go2"
-RUNNING_LINE = "ready -> running"
 QUESTION = "Confirm"
 START = 60.0  # s that a process may take to start on a busy machine
 
@@ -63,6 +65,10 @@ class Output:
                         if line.startswith(mark) and when.value is None:
                             when.put(True)
                 self.lines += lines
+
+    @property
+    def closed(self) -> bool:
+        return self._given_up.is_set()
 
     def join(self) -> None:
         """Wait for the remaining lines."""
@@ -110,17 +116,17 @@ class RobotProcess:
 class DeployUnderTest:
     """`keystride deploy go2` with a controlling terminal; `ACTS` lists what can be done to it."""
 
-    def __init__(self, words: list[str], output: str) -> None:
+    def __init__(self, words: list[str], output: str, file_size: int = NO_LIMIT) -> None:
         self._terminal, inside = os.openpty()
         self._inside = os.ttyname(inside)
         read, write = os.pipe() if output == "pipe" else (self._terminal, inside)
         self._read = read
 
-        command = [sys.executable, "-c", TAKE_TERMINAL, *PROGRAM, "go2", *words]
+        command = [sys.executable, "-c", TAKE_TERMINAL, str(file_size), *PROGRAM, "go2", *words]
         self.process = subprocess.Popen(command, stdin=inside, stdout=write, stderr=write, start_new_session=True)
         for descriptor in {inside, write}:
             os.close(descriptor)
-        self.output = Output(read, RUNNING_LINE, QUESTION)
+        self.output = Output(read, STANDING_UP_LINE, RUNNING_LINE, QUESTION)
 
     def reaches(self, mark: str) -> bool:
         """Wait until a mark is printed; return False if the process ends first."""
@@ -237,6 +243,54 @@ OPERATOR_ACTS: dict[str, Callable[[DeployUnderTest, str], float]] = {
 }
 
 
+def waited(process: int) -> dict[int, float]:
+    """Return how long each thread of a process and of its children was ready to run but had to wait, s.
+
+    The kernel counts it. Time in which a thread sleeps, is stopped or waits for another one is not included.
+    """
+    found: dict[int, float] = {}
+    for thread in _listed(f"/proc/{process}/task"):
+        folder = Path(f"/proc/{process}/task/{thread}")
+        with contextlib.suppress(OSError, IndexError, ValueError):  # it has ended, or the kernel does not count
+            found[int(thread)] = int((folder / "schedstat").read_text().split()[1]) / 1e9
+            for child in (folder / "children").read_text().split():
+                found |= waited(int(child))
+    return found
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+class WaitingWatch:
+    """Measures how long the machine kept processes waiting while the deployment controlled the robot."""
+
+    EVERY = 0.05  # s
+
+    def __init__(self, output: Output, *processes: int) -> None:
+        self.worst = 0.0  # s within EVERY, of any thread
+        self._output, self._processes = output, processes
+        self._before: dict[int, float] = {}
+        self._loop = Ticker("waiting", self.EVERY, self._look, lambda error: None)
+        self._loop.start()
+
+    def _look(self, now: float) -> None:
+        times = {thread: time for process in self._processes for thread, time in waited(process).items()}
+        if self._output.marks[STANDING_UP_LINE].value is not None and not self._over():
+            grown = (time - self._before[thread] for thread, time in times.items() if thread in self._before)
+            self.worst = max(self.worst, *grown, 0.0)
+        self._before = times
+
+    def _over(self) -> bool:
+        return self._output.closed or any("-> damping" in line for line in self._output.lines)
+
+    def close(self) -> None:
+        self._loop.stop()
+
+
 def _ended(process: subprocess.Popen[bytes], seconds: float) -> int | None:
     try:
         return process.wait(seconds)
@@ -255,7 +309,7 @@ class Run:
     exit_code: int | None  # None if it did not end
     started: float | None  # when it began to play the script, if it reported that
     caused: float | None  # when the fault was caused
-    late: float  # s, the largest lateness of any process
+    late: float  # s for which the machine kept one of the processes waiting
 
     @property
     def last(self) -> str:
@@ -286,8 +340,11 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
             options[name] = words.pop(0)
         else:
             flags.append(name)
-    if options.get("--guard") == "SECOND":
-        options["--guard"] = shlex.join([*PROGRAM, "guard", "--interface", "lo", "--domain", str(domain)])
+    if "--guard" in options:
+        reached = {"SECOND": domain, "ELSEWHERE": EMPTY_DOMAIN}[options["--guard"]]
+        options["--guard"] = shlex.join([*PROGRAM, "guard", "--interface", "lo", "--domain", str(reached)])
+    if "--log" in options:
+        options["--log"] = str(report.parent / "log")
     return [*(word for option in options.items() for word in option), *flags]
 
 
@@ -297,27 +354,28 @@ def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Pa
     robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
     if case.before is not None:
         robot.disturb(case.before)
-    deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output)
+    limit = FULL_DISK if case.disk_full else NO_LIMIT
+    deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output, limit)
+    watch = WaitingWatch(deploy.output, robot.process.pid, deploy.process.pid)
     if not case.confirmed and deploy.reaches(QUESTION):
         deploy.key("n\n")
-    running = deploy.output.marks[RUNNING_LINE]
     caused: float | None = None
-    if case.does is not None and deploy.reaches(RUNNING_LINE):
+    if case.does is not None and deploy.reaches(case.after):
         with real_time():  # a delay between noting the time and causing the fault would count as the robot's
-            time.sleep(max(AT - running.age(), 0.0))
+            time.sleep(max(AT - deploy.output.marks[case.after].age(), 0.0))
             caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
     code = deploy.close()
+    watch.close()  # before the robot leaves real-time priority
     if not report.exists() and caused is not None:
         time.sleep(1.0)  # the guard still has to brake
     robot.close()
-    lines = [*deploy.output.lines, *robot.output.lines]
     content = json.loads(report.read_text()) if report.exists() else {}
     started = float(content["started"]) if content.get("started") else None
-    late = max(lateness(lines), float(content.get("stream", {}).get("worst", 0.0)))
+    late = max(watch.worst, lateness(robot.output.lines))
     return Run(deploy.output.lines, content, code, started, caused, late)
 
 
 def lateness(lines: list[str]) -> float:
-    """Return the largest lateness that the processes printed, s."""
-    found = re.findall(r"latest (?:step|one) was ([0-9.]+) ms late", "\n".join(lines))
+    """Return the largest lateness that the simulated robot printed, s; nothing but the machine delays it."""
+    found = re.findall(r"latest step was ([0-9.]+) ms late", "\n".join(lines))
     return max((float(ms) / 1000.0 for ms in found), default=0.0)

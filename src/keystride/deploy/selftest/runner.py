@@ -35,6 +35,7 @@ WALK_SCRIPT = Script(
 IMPOSSIBLE = Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),))
 MARGIN = 0.15  # m by which a keyframe error may exceed that of a run in one process without a fault
 UPRIGHT_COSINE = 0.5  # cosine of the trunk's tilt
+RISE = 0.03  # m by which the trunk may rise while it is brought to a stop
 DESCENT = 1.8  # s that lying down under control takes at least
 KEPT_WAITING = 0.03  # s of lateness that may trip a watchdog: the guard waits for 0.05 s, the others for 0.1 s
 ATTEMPTS = 3
@@ -92,6 +93,10 @@ class Truth:
         held = self.time[(np.where(self.motion_service, self.heard_stiffness, self.stiffness)) > 0.0]
         return max(float(held[-1]) - moment, 0.0) if len(held) else 0.0
 
+    def rise_after(self, moment: float) -> float:
+        """Return by how much the trunk rises above its height at a moment, m."""
+        return float((self.position[self.at(moment) :, 2] - self.position[self.at(moment), 2]).max())
+
     def misses(self, script: Script, started: float, robot: Robot) -> Floats:
         """Return the horizontal distance between the robot and each keyframe at its time, (K,) m."""
         start = self.at(started)
@@ -122,7 +127,7 @@ def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -
     if case.exit_code == PLAYED and run.started is not None:
         wrong += _wrong_place(truth.misses(WALK_SCRIPT, run.started, robot).max(), calm_miss(robot, policy) + MARGIN)
     if wrong and run.late >= KEPT_WAITING:
-        wrong.append(f"a process was {1000 * run.late:.0f} ms late")
+        wrong.append(f"the machine kept a process waiting for {1000 * run.late:.0f} ms")
     return CaseResult(case.name, case.expected, _happened(case, run, truth, robot), tuple(wrong), run.late, attempt)
 
 
@@ -140,6 +145,8 @@ def _wrong_end(case: Case, run: Run) -> Iterator[str]:
         yield f"exit code {run.exit_code}, not {case.exit_code}: {' / '.join(run.lines[-3:])}"
     if case.reason and case.reason not in run.reason:
         yield f"the reason is not {case.reason}: {run.reason}"
+    if not any(case.prints in line for line in run.lines):
+        yield f"{case.prints!r} was not printed"
 
 
 def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
@@ -156,6 +163,8 @@ def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
         yield f"joints were held for longer than {case.soft_within} s"
     if case.controlled and run.caused is not None and truth.soft_after(run.caused) < DESCENT:
         yield "the robot was dropped, not laid down"
+    if case.no_higher and (run.caused is None or truth.rise_after(run.caused) > RISE):
+        yield "the robot rose after it was told to stop"
     if case.still_commanded is not None and truth.commanded[-1] != case.still_commanded:
         yield "no commands arrived" if case.still_commanded else "commands still arrived"
     if case.back_to_normal and not truth.motion_service[-1]:

@@ -19,7 +19,10 @@ DISTURBANCES: dict[str, Any] = {
     "imu_frozen": False,  # its IMU alone
     "orientation_frozen": False,  # the IMU's orientation alone: its gyroscope and accelerometer go on
     "orientation_zero": False,  # a quaternion of zeros
+    "orientation_tilt": 0.0,  # degrees of pitch added to the IMU's orientation
+    "gyroscope_offset": 0.0,  # rad/s added to the gyroscope
     "accelerometer_nan": False,
+    "accelerometer_dead": False,  # noise without gravity
     "states_unsealed": False,  # checksum 0
     "pose_off": False,
     "pose_nan": False,
@@ -36,6 +39,8 @@ DISTURBANCES: dict[str, Any] = {
     "motor_temperature": 40.0,  # degrees Celsius
     "motor_off": None,  # number of a motor that reports mode 0
     "motor_lost": 0.0,  # packets lost per second by motor 0
+    "leg_frozen": False,  # motors 0 to 2 repeat their last measurement
+    "speeds_zero": False,  # all motors report speed 0
     "joint_offset": 0.0,  # rad added to what motor 2 reports
     "stalled": None,  # number of a motor that reports full torque and no speed
     "overtorque": None,  # number of a motor that reports 1.6 times its torque
@@ -77,35 +82,54 @@ class Disturbances:
             return record
         if self.get("states_frozen", now) and self._state is not None:
             return self._state.copy()
-        if self.get("imu_frozen", now) and self._state is not None:
-            record["imu_state"] = self._state["imu_state"]
-        if self.get("orientation_frozen", now) and self._state is not None:
-            record["imu_state"]["quaternion"] = self._state["imu_state"]["quaternion"]
-        if self.get("orientation_zero", now):
-            record["imu_state"]["quaternion"] = 0.0
-        if self.get("accelerometer_nan", now):
-            record["imu_state"]["accelerometer"] = np.nan
-        motors = record["motor_state"]
-        motors["temperature"] = int(self.get("motor_temperature", now))
+        self._disturb_imu(record["imu_state"], now)
+        self._disturb_motors(record["motor_state"], now)
         record["bms_state"]["soc"] = int(self.get("battery", now))
         record["bms_state"]["status"] = self.get("battery_status", now)
+        button = self.get("button", now)
+        buttons = frozenset() if button is None else frozenset({button})
+        record["wireless_remote"][BUTTON_BYTES] = list(encode_buttons(buttons))
+        self._state = record.copy()
+        return record
+
+    def _disturb_imu(self, imu: Record, now: float) -> None:
+        if self.get("imu_frozen", now) and self._state is not None:
+            imu[...] = self._state["imu_state"]
+        if self.get("orientation_frozen", now) and self._state is not None:
+            imu["quaternion"] = self._state["imu_state"]["quaternion"]
+        if self.get("orientation_zero", now):
+            imu["quaternion"] = 0.0
+        if self.get("accelerometer_nan", now):
+            imu["accelerometer"] = np.nan
+        if self.get("accelerometer_dead", now):
+            imu["accelerometer"] *= 0.01
+        if tilt := self.get("orientation_tilt", now):
+            pitch = geometry.from_rotation_vector(np.array([0.0, np.radians(tilt), 0.0]))
+            quaternion = imu["quaternion"].astype(np.float64)
+            imu["quaternion"] = geometry.multiply(quaternion, pitch)
+        imu["gyroscope"] += self.get("gyroscope_offset", now)
+
+    def _disturb_motors(self, motors: Record, now: float) -> None:
+        if self.get("leg_frozen", now) and self._state is not None:
+            for name in ("q", "dq", "tau_est"):
+                motors[name][:3] = self._state["motor_state"][name][:3]
+        if self.get("speeds_zero", now):
+            motors["dq"] = 0.0
+        motors["temperature"] = int(self.get("motor_temperature", now))
         motors["q"][2] += self.get("joint_offset", now)
         off, stalled, over = (self.get(name, now) for name in ("motor_off", "stalled", "overtorque"))
         if off is not None:
             motors["mode"][off] = 0
         if stalled is not None:
-            motors["tau_est"][stalled], motors["dq"][stalled] = 45.0, 0.0
+            motors["tau_est"][stalled], motors["dq"][stalled] = 45.0 + 0.1 * np.sin(1000.0 * now), 0.0
+            if self._state is not None:
+                motors["q"][stalled] = self._state["motor_state"]["q"][stalled]
         if over is not None:
             motors["tau_est"][over] = 1.6 * 45.0
         dt = 0.0 if self._before is None else now - self._before
         self._before = now
         self._lost += dt * self.get("motor_lost", now)
         motors["lost"][0] = int(self._lost)
-        button = self.get("button", now)
-        buttons = frozenset() if button is None else frozenset({button})
-        record["wireless_remote"][BUTTON_BYTES] = list(encode_buttons(buttons))
-        self._state = record.copy()
-        return record
 
     def disturb_pose(self, pose: Pose, now: float, random: np.random.Generator) -> Pose | None:
         """Return the pose that the motion capture reports instead; None for no pose."""

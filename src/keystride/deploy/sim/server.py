@@ -22,7 +22,7 @@ import mujoco
 import numpy as np
 from cyclonedds.domain import DomainParticipant
 
-from keystride.deploy.clock import Lateness, Ticker, clock_ticks, real_time
+from keystride.deploy.clock import ROBOT_PRIORITY, Lateness, Ticker, clock_ticks, real_time
 from keystride.deploy.pose.source import DEFAULT_PORT, Pose, pose_message
 from keystride.deploy.safety import FOLDED_LEG, RAMP_GAINS, MotorCommand, Ramp, limp
 from keystride.deploy.sim.disturbances import Disturbances
@@ -110,11 +110,13 @@ class SimulatedRobot:
 
     def run(self) -> None:
         """Run until closed."""
-        self.step(time.monotonic())  # the first step builds tables and is slow
         for now in clock_ticks(STATE_PERIOD, self.lateness):
             self.step(now)
             if self.closed:
                 break
+
+    def close(self) -> None:
+        """Leave the network and write the record."""
         for part in self._open:
             part.close()
         self._socket.close()
@@ -242,7 +244,7 @@ class SimulatedRobot:
 def serve(robot: Robot, interface: str, domain: int, config: SimulatedConfig, *, viewer: str, control: bool) -> int:
     """Run the simulated robot until a signal, or the end of standard input, closes it."""
     world = simulated_world(robot, config)
-    with real_time(), ExitStack() as stack:
+    with ExitStack() as stack:
         simulated = SimulatedRobot(world, join(interface, domain), config)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: setattr(simulated, "closed", True))
@@ -251,8 +253,11 @@ def serve(robot: Robot, interface: str, domain: int, config: SimulatedConfig, *,
         print(f"simulated Go2; poses to udp://127.0.0.1:{config.pose_port}; press Ctrl-C to stop", flush=True)
         if viewer != "none":
             _view(simulated, viewer, stack)
+        simulated.step(time.monotonic())  # the first step builds tables and is slow
         gc.freeze()
-        simulated.run()
+        with real_time(ROBOT_PRIORITY, whole_process=True):
+            simulated.run()
+        simulated.close()
     late = simulated.lateness
     print(f"{world.time:.1f} s simulated; the latest step was {1000 * late.worst:.1f} ms late", flush=True)
     return 0

@@ -1,0 +1,60 @@
+"""What counts as the machine's fault: time in which a process was ready to run and was kept waiting."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
+if not os.path.exists("/proc/self/schedstat"):
+    pytest.skip("this system does not count waiting", allow_module_level=True)
+
+from keystride.deploy.selftest.processes import waited
+
+BUSY = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(flush=True)\nwhile True: pass"
+
+
+@pytest.fixture
+def busy() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Two processes that share one processor."""
+    processes = [subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) for _ in range(2)]
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    yield processes
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def total(process: subprocess.Popen[bytes]) -> float:
+    return sum(waited(process.pid).values())
+
+
+def test_processes_that_share_a_processor_are_kept_waiting(busy):
+    before, until = total(busy[0]), time.monotonic() + 60.0
+    while total(busy[0]) - before < 0.03 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert total(busy[0]) - before >= 0.03
+
+
+def test_a_process_that_is_stopped_is_not_kept_waiting(busy):
+    os.kill(busy[0].pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, busy[0].pid, os.WSTOPPED)
+    before = total(busy[0])
+    time.sleep(0.2)
+    assert total(busy[0]) == before
+
+
+def test_children_count_too(busy):
+    assert busy[1].pid in waited(os.getpid())
+
+
+def test_a_process_that_has_ended_has_no_threads(busy):
+    busy[0].kill()
+    busy[0].wait()
+    assert waited(busy[0].pid) == {}
