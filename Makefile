@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip
 READY := .venv/.ready
 
-.PHONY: demo test check docs bench fuzz
+.PHONY: demo test test-waiting test-computing check docs bench fuzz
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -25,7 +25,18 @@ demo: $(READY)
 	@cat demo/course.txt
 
 test: check
-	$(BIN)/python -m pytest
+	@echo "two test processes; each shows its output when it ends"
+	@$(MAKE) --no-print-directory -j2 $(SYNC) test-waiting test-computing
+
+# The robot's and the studio's tests mostly wait, the others compute: both at once take about half the time.
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+WAITING := tests/deploy tests/studio
+
+test-waiting: $(READY)
+	$(BIN)/python -m pytest $(WAITING)
+
+test-computing: $(READY)
+	$(BIN)/python -m pytest $(addprefix --ignore=,$(WAITING))
 
 check: docs
 	$(BIN)/ruff check

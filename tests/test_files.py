@@ -91,20 +91,28 @@ def test_a_folder_that_could_not_be_filled_leaves_the_old_one(tmp_path: Path) ->
     assert (tmp_path / "place" / "a").read_text() == "1"
 
 
-def test_recovery_removes_parts_of_dead_processes_only(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+@pytest.fixture
+def ended() -> int:
+    """The id of a process that no longer runs."""
+    with subprocess.Popen(["true"]) as process:
         pass
-    dead = tmp_path / f".place.{ended.pid}-0123abcd.part"
-    alive = tmp_path / f".place.{os.getpid()}-0123abcd.part"
-    other = tmp_path / f".places.{ended.pid}-0123abcd.part"
+    return process.pid
+
+
+@pytest.mark.parametrize("kind", ["part", "old"])
+def test_recovery_removes_what_dead_processes_left_only(tmp_path: Path, ended: int, kind: str) -> None:
+    write_number(tmp_path / "place", 1)
+    dead = tmp_path / f".place.{ended}-0123abcd.{kind}"
+    alive = tmp_path / f".place.{os.getpid()}-0123abcd.{kind}"
+    other = tmp_path / f".places.{ended}-0123abcd.{kind}"
     for folder in (dead, alive, other):
         folder.mkdir()
     assert recover(tmp_path / "place") == [dead]
-    assert set(tmp_path.iterdir()) == {alive, other}
+    assert set(tmp_path.iterdir()) == {tmp_path / "place", alive, other}
 
 
-def test_recovery_brings_back_the_folder_that_was_renamed_out_of_the_way(tmp_path: Path) -> None:
-    write_number(tmp_path / ".place.old", 1)
+def test_recovery_brings_back_the_folder_that_was_renamed_out_of_the_way(tmp_path: Path, ended: int) -> None:
+    write_number(tmp_path / f".place.{ended}-0123abcd.old", 1)
     recover(tmp_path / "place")
     assert [path.name for path in tmp_path.iterdir()] == ["place"]
     assert (tmp_path / "place" / "a").read_text() == "1"

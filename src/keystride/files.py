@@ -1,7 +1,7 @@
 """Atomic, durable writing: after a crash or a kill, a file or folder is either the old one or the new one.
 
 New content is written under a temporary name beside its destination (`.NAME.PID-RANDOM.part`), flushed to disk, and moved
-into place. A killed process can leave such a part behind; `recover` removes the parts of processes that no longer run.
+into place. A killed process can leave such a part behind; `recover` removes what processes left that no longer run.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+PART, OLD = ".part", ".old"
 AT_FDCWD = -100  # paths are relative to the working directory
 RENAME_EXCHANGE = 2
 NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)  # by this kernel, file system or sandbox
@@ -50,7 +51,7 @@ def part_file(path: Path) -> Iterator[Path]:
         yield path
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = _part_name(path, path.suffix)
+    part = _temporary_name(path, PART + path.suffix)
     try:
         yield part
         _sync(part)
@@ -66,7 +67,7 @@ def part_folder(place: Path) -> Iterator[Path]:
     place = Path(os.path.realpath(place))
     place.parent.mkdir(parents=True, exist_ok=True)
     recover(place)
-    part = _part_name(place)
+    part = _temporary_name(place, PART)
     part.mkdir()
     try:
         yield part
@@ -80,7 +81,8 @@ def replace_folder(part: Path, place: Path) -> None:
 
     All files of `part` reach the disk first. On Linux the two folders are exchanged by one system call, so that `place`
     exists and is complete at every moment. Where the exchange is not supported, the old folder is renamed out of the way
-    first: a kill between the two renames leaves no `place`, and `recover(place)` brings the old folder back.
+    first: a kill between the two renames leaves no `place`, and `recover(place)`, which readers of a folder that is not
+    there call, brings the old folder back.
     """
     for folder, _, files in os.walk(part):
         for name in files:
@@ -92,8 +94,7 @@ def replace_folder(part: Path, place: Path) -> None:
         _sync(place.parent)
         shutil.rmtree(part)
     else:
-        old = _old_name(place)
-        shutil.rmtree(old, ignore_errors=True)
+        old = _temporary_name(place, OLD)
         place.rename(old)
         part.rename(place)
         _sync(place.parent)
@@ -104,37 +105,32 @@ def replace_folder(part: Path, place: Path) -> None:
 def recover(place: Path) -> list[Path]:
     """Repair what an interrupted write of a file or folder left beside it. Return the paths removed or restored.
 
-    Only parts of processes that no longer run on this machine are removed.
+    Only what processes left that no longer run on this machine is touched.
     """
-    changed: list[Path] = []
-    old = _old_name(place)
-    if old.exists():
-        if place.exists():
-            shutil.rmtree(old)
+    left = _left_behind(place)
+    for path in left:
+        if path.suffix == OLD and not place.exists():
+            path.rename(place)
+        elif path.is_dir():
+            shutil.rmtree(path)
         else:
-            old.rename(place)
-        changed.append(old)
-    for part in _parts(place):
-        shutil.rmtree(part) if part.is_dir() else part.unlink()
-        changed.append(part)
-    return changed
+            path.unlink()
+    return left
 
 
-def _part_name(place: Path, suffix: str = "") -> Path:
-    return place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}.part{suffix}")
+def _temporary_name(place: Path, kind: str) -> Path:
+    return place.with_name(f".{place.name}.{os.getpid()}-{secrets.token_hex(4)}{kind}")
 
 
-def _old_name(place: Path) -> Path:
-    return place.with_name(f".{place.name}.old")
-
-
-def _parts(place: Path) -> list[Path]:
-    """The parts of `place` whose writers are gone."""
+def _left_behind(place: Path) -> list[Path]:
+    """Return the temporary files and folders of `place` whose writers are gone, the latest first."""
     if not place.parent.is_dir():
         return []
-    pattern = re.compile(rf"\.{re.escape(place.name)}\.(\d+)-[0-9a-f]{{8}}\.part(?:{re.escape(place.suffix)})?")
+    kinds = f"{PART}(?:{re.escape(place.suffix)})?|{OLD}"
+    pattern = re.compile(rf"\.{re.escape(place.name)}\.(\d+)-[0-9a-f]{{8}}(?:{kinds})")
     found = ((path, pattern.fullmatch(path.name)) for path in place.parent.iterdir())
-    return [path for path, match in found if match and not _runs(int(match[1]))]
+    left = [path for path, match in found if match and not _runs(int(match[1]))]
+    return sorted(left, key=lambda path: path.stat().st_ctime, reverse=True)
 
 
 def _runs(process: int) -> bool:

@@ -93,12 +93,14 @@ def parse_json(text: str, *, finite: bool = True) -> Any:
         raise FileError(f"truncated or not JSON: {error.msg} in line {error.lineno}") from error
     except RecursionError as error:
         raise FileError("JSON nested too deep") from error
-    except ValueError as error:  # a number of thousands of digits
-        raise FileError(f"not JSON: {str(error)[:80]}") from error
+    except FileError:
+        raise
+    except ValueError as error:
+        raise FileError("an integer has thousands of digits; allowed: finite numbers") from error
 
 
 def _refuse_constant(word: str) -> float:
-    raise ValueError(f"{word} is not allowed; allowed: finite numbers")
+    raise FileError(f"{word} is not allowed; allowed: finite numbers")
 
 
 def read_json(path: Path, limit: int = JSON_BYTES) -> Any:
@@ -201,6 +203,14 @@ def read_tensors(path: Path, limit: int = WEIGHT_BYTES) -> dict[str, np.ndarray]
 
 Model = TypeVar("Model", bound=BaseModel)
 MOST_NAMED = 3  # mistakes in one message
+IN_FILES = {  # pydantic's kind of error, and what it means in a file
+    **dict.fromkeys(
+        ("model_type", "dataclass_type", "dict_type", "model_attributes_type"), "input should be a mapping"
+    ),
+    **dict.fromkeys(("tuple_type", "list_type"), "input should be a list"),
+    "path_type": "input should be a path",
+    "extra_forbidden": "unknown field",
+}
 
 
 def check_model(data: Any, kind: type[Model], source: str) -> Model:
@@ -217,8 +227,15 @@ def mistake(entry: ErrorDetails) -> str:
     """Return a finding of pydantic in a few words: field, what is allowed, what was found."""
     field = one_line(".".join(map(str, entry["loc"])), 60)
     found = "" if entry["type"] == "missing" else f", found {one_line(repr(entry['input']), 40)}"
-    message = entry["msg"][:1].lower() + one_line(entry["msg"][1:]) + found
+    message = f"{reason(entry)}{found}"
     return f"{field}: {message}" if field else message
+
+
+def reason(entry: ErrorDetails) -> str:
+    """Return what a finding of pydantic says is allowed, in the words of a file rather than of Python."""
+    message = one_line(IN_FILES.get(entry["type"], entry["msg"]))
+    message = message.removeprefix("Value error, ").replace("Tuple ", "List ").replace(" after validation", "")
+    return message[:1].lower() + message[1:]
 
 
 def one_line(value: object, longest: int = 120) -> str:

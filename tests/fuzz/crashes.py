@@ -1,6 +1,6 @@
 """Kill what writes files at random moments, and see that nothing is lost and nothing is half-written.
 
-    python tests/fuzz/crashes.py --kills 200           scripts, the studio, libraries, bundles, checkpoints and training
+    python tests/fuzz/crashes.py --kills 200           scripts, the studio, libraries, import, export, checkpoints and training
 
 A killed process is a fork that runs the shipped functions. It ends by SIGKILL before one of its operations on files, or by
 a timer of its own processor time anywhere in between; so a busy machine changes nothing. Then the files are read as
@@ -22,9 +22,9 @@ from random import Random
 from time import process_time
 from typing import Any
 
-from seeds import library, script, swaying, tiny_trainer
+from seeds import csv_text, library, script, swaying, tiny_trainer
 
-from keystride.files import recover
+from keystride import files
 from keystride.keyframes.files import load_script, save_script
 from keystride.motion.index import load_library_clips, save_library
 from keystride.robot.go2 import GO2
@@ -90,7 +90,15 @@ def check_studio(folder: Path) -> None:
     assert ScriptFolder(folder).names() == ("script.yaml",)
 
 
-# Libraries, as `keystride motion import` writes them.
+def keystride(*arguments: object) -> None:
+    """Run a command with its output thrown away."""
+    from keystride.commands.main import main
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    assert main([str(argument) for argument in arguments]) == 0
+
+
+# Libraries: written alone, where folders cannot be exchanged, and by the command that imports motions.
 
 
 def save_new_library(folder: Path) -> None:
@@ -104,7 +112,41 @@ def check_library(folder: Path) -> None:
     check_leftovers(folder / "library")
 
 
-# Bundles, as `keystride export` writes them.
+def rename_new_library(folder: Path) -> None:
+    """Replace a library by two renames, as on a file system that cannot exchange folders."""
+    files._exchange = lambda one, other: False
+    save_new_library(folder)
+
+
+def prepare_import(folder: Path) -> None:
+    library(swaying(), folder / "libraries" / "library")
+    (folder / "motion").mkdir()
+    for i in range(4):
+        (folder / "motion" / f"new{i}.csv").write_text(csv_text(swaying()))
+
+
+def import_library(folder: Path) -> None:
+    keystride("motion", "import", folder / "motion", "--from", "csv", "--out", folder / "libraries" / "library")
+
+
+# Policies and bundles, as `keystride export` writes them.
+
+
+def prepare_policy(folder: Path) -> None:
+    from keystride.policy.bundle import SHIPPED
+
+    shutil.copy(SHIPPED / "go2-pose" / "policy.onnx", folder)
+
+
+def export_policy(folder: Path) -> None:
+    keystride("export", "go2-position", "--out", folder / "policy.onnx")
+
+
+def check_policy(folder: Path) -> None:
+    from keystride.policy.runtime import Policy
+
+    Policy.load(folder / "policy.onnx")
+    check_leftovers(folder / "policy.onnx")
 
 
 def prepare_bundle(folder: Path) -> None:
@@ -142,16 +184,14 @@ def trainer() -> Any:
 
 def save_run(folder: Path, first: int, last: int) -> None:
     """Write checkpoints of some iterations, and each time a better policy."""
-    from keystride.learner.checkpoint import publish, save_tree
+    from keystride.learner.checkpoint import save_tree
 
     for iteration in range(first, last):
         trainer().iteration = trainer().steps = iteration
         trainer().save(folder / "checkpoints")
-        part = folder / "best.part"
-        part.mkdir(exist_ok=True)
-        save_tree(trainer().averaged_state(), part / "learner")
-        (part / "figures.json").write_text(json.dumps({"score": 1.0 / iteration, "steps": iteration}))
-        publish(part, folder / "best")
+        with files.part_folder(folder / "best") as part:
+            save_tree(trainer().averaged_state(), part / "learner")
+            (part / "figures.json").write_text(json.dumps({"score": 1.0 / iteration, "steps": iteration}))
 
 
 def check_run(folder: Path) -> None:
@@ -183,13 +223,6 @@ learner:
 """
 
 
-def train(folder: Path, *more: str) -> None:
-    from keystride.commands.main import main
-
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    assert main(["train", "--runs", str(folder), "--name", "run", *more]) == 0
-
-
 def prepare_training(folder: Path) -> None:
     """In a fork, killed when it has written some checkpoints: what training leaves in a process stays out of this one."""
     (folder / "recipe.yaml").write_text(RECIPE)
@@ -200,13 +233,14 @@ def prepare_training(folder: Path) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         watch(folder, seen)
-        train(folder, "--config", str(folder / "recipe.yaml"), "--processes", "1")
+        recipe = folder / "recipe.yaml"
+        keystride("train", "--runs", folder, "--name", "run", "--config", recipe, "--processes", 1)
 
     assert forked(action) == -signal.SIGKILL
 
 
 def resume_training(folder: Path) -> None:
-    train(folder, "--resume")
+    keystride("train", "--runs", folder, "--name", "run", "--resume")
 
 
 def check_training(folder: Path) -> None:
@@ -227,6 +261,9 @@ WORKS = {
     "script": Work(lambda folder: save_script(script(), folder / "script.yaml"), save_new_script, check_script),
     "studio": Work(prepare_studio, save_in_studio, check_studio),
     "library": Work(lambda folder: library(swaying(), folder / "library"), save_new_library, check_library),
+    "renames": Work(lambda folder: library(swaying(), folder / "library"), rename_new_library, check_library),
+    "import": Work(prepare_import, import_library, lambda folder: check_library(folder / "libraries")),
+    "export": Work(prepare_policy, export_policy, check_policy),
     "run": Work(lambda folder: save_run(folder, 1, 4), lambda folder: save_run(folder, 4, 7), check_run),
     "bundle": Work(prepare_bundle, pack_bundle, check_bundle),
     "training": Work(prepare_training, resume_training, check_training),
@@ -242,7 +279,7 @@ def _overwrite(path: Path) -> None:
 
 def check_leftovers(place: Path) -> None:
     """What a kill left beside a file or folder is found and removed."""
-    recover(place)
+    files.recover(place)
     assert [path.name for path in place.parent.iterdir()] == [place.name]
 
 

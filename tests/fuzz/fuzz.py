@@ -12,6 +12,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -33,6 +34,9 @@ CPU_SECONDS = 20  # for one file
 WALL_SECONDS = 600  # for one file: only a reader that waits for something gets there
 MEMORY = 768  # MB more than before, for one file
 LONGEST = 1000  # characters of a message
+NOT_FOR_USERS = re.compile(
+    r"\.part\b|<class |instance of|Error\(|NoneType|object is not|no attribute|unsupported operand|indices must"
+)  # names of temporary files, and Python's own words
 GOOD = ("error", "accepted")
 READY = "ready"  # what a worker says first
 
@@ -74,13 +78,15 @@ def damaged(content: bytes, seed: Seed, random: Random) -> bytes:
 
 
 def judge(path: Path, message: str) -> str:
-    """An error is clear when each of its lines is short, printable, and begins with the file or its folder."""
+    """An error is clear when each of its lines is short, printable, names the file or its folder, and has no Python in it."""
     names = {path.name, path.parent.name, "walk.npz", "other.npz", "go2.xml"} | {
         one.name for one in path.parent.iterdir()
     }
     for line in message.split("\n"):
         printable = all(letter.isprintable() for letter in line)
         if not line.strip() or not printable or len(line) > LONGEST or not any(name in line for name in names):
+            return "unclear"
+        if NOT_FOR_USERS.search(line):
             return "unclear"
     return "error"
 

@@ -116,14 +116,18 @@ def damage_tree(data: Any, random: Random) -> Any:
     """Replace, remove, rename or repeat one node of nested lists and mappings."""
     holders: list[Any] = []
 
-    def walk(value: Any, depth: int) -> None:
+    def walk(value: Any) -> None:
         if isinstance(value, dict | list) and value:
             holders.append(value)
             items = list(value.values() if isinstance(value, dict) else value)
-            for item in items[:5] + random.sample(items, min(len(items), 3)):
-                walk(item, depth + 1)
+            count = len(items)
+            for i in {
+                *range(min(count, 5)),
+                *random.sample(range(count), min(count, 3)),
+            }:  # each once: nesting may be deep
+                walk(items[i])
 
-    walk(data, 0)
+    walk(data)
     if not holders or random.random() < 0.03:
         return odd_value(random)
     holder = random.choice(holders)

@@ -54,6 +54,7 @@ def test_resuming_with_other_numbers_of_robots_begins_new_episodes_with_the_old_
     larger.load(place)
     assert all(torch.equal(x, y) for x, y in zip(weights(first), weights(larger), strict=True))
     assert larger.steps == first.steps
+    assert larger.environment.curriculum() == first.environment.curriculum() == {"reached": first.steps}
     assert "start again" in capsys.readouterr().out
     report = larger.iterate()
     assert larger.steps == first.steps + 32 * CONFIG.horizon
@@ -91,6 +92,9 @@ def test_a_half_written_checkpoint_is_not_a_checkpoint(tmp_path):
     made.save(tmp_path)
     (tmp_path / "00000009.part").mkdir()
     assert latest(tmp_path) == tmp_path / "00000001"
+    made.iterate()
+    made.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00000001", "00000002"]
 
 
 def iterations(made: Trainer, count: int) -> None:

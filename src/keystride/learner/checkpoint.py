@@ -12,7 +12,6 @@ import torch
 from safetensors.numpy import save_file
 
 from keystride.errors import FileError
-from keystride.files import replace_folder
 from keystride.reading import one_line, read_json, read_tensors
 
 Tree = dict[str, Any]
@@ -51,7 +50,7 @@ def checkpoint_errors(load: Load) -> Load:
             message = str(error)
             raise FileError(message if str(place) in message else f"{place}: {message}") from error
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            raise FileError(f"{place}: damaged, or a checkpoint of another run: {one_line(error)}") from error
+            raise FileError(f"{place}: damaged, or a checkpoint of another run") from error
 
     return cast(Load, checked)
 
@@ -149,19 +148,17 @@ def load_optimizer(optimizer: torch.optim.Optimizer, saved: Tree) -> None:
     optimizer.load_state_dict({"state": {int(i): moments for i, moments in state.items()}, "param_groups": groups})
 
 
-def publish(part: Path, place: Path) -> None:
-    """Move a finished folder to its place in one step, after its content has reached the disk."""
-    replace_folder(part, place)
-
-
 def checkpoints(folder: Path) -> list[Path]:
     """Return the complete checkpoints in a folder, oldest first."""
     return sorted(path for path in folder.glob("[0-9]*") if path.is_dir() and path.name.isdigit())
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Delete all but the newest checkpoints. They are renamed first: a kill halfway leaves no incomplete checkpoint behind."""
+    """Delete all but the newest checkpoints, and what killed processes left unfinished.
+
+    They are renamed first: a kill halfway leaves no incomplete checkpoint behind.
+    """
     for path in checkpoints(folder)[:-keep]:
         path.rename(path.with_name(f"{path.name}.old"))
-    for path in folder.glob("[0-9]*.old"):
+    for path in (*folder.glob("[0-9]*.old"), *folder.glob("[0-9]*.part")):
         shutil.rmtree(path)

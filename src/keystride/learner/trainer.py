@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from keystride.files import replace_folder
 from keystride.learner import parallel
 from keystride.learner.checkpoint import (
     Tree,
@@ -21,7 +22,6 @@ from keystride.learner.checkpoint import (
     load_tree,
     optimizer_tree,
     prune,
-    publish,
     save_tree,
     widen,
 )
@@ -207,7 +207,7 @@ class Trainer:
         save_tree(self._own_state(), part / f"process{parallel.rank()}")
         parallel.wait()
         if parallel.rank() == 0:
-            publish(part, place)
+            replace_folder(part, place)
             prune(folder, self.config.keep)
         parallel.wait()
         return place

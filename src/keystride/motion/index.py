@@ -1,16 +1,17 @@
 """A library on disk: a folder of clips and an index that says what they are and how they are split."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from keystride.errors import FileError
-from keystride.files import part_folder
+from keystride.files import part_folder, recover
 from keystride.motion.clip import Clip, load_clip, save_clip
 from keystride.reading import check_model, read_json
 
@@ -53,13 +54,21 @@ def index_entry(clip: Clip, split: str = "train", weight: float = 1.0) -> dict[s
 
 class _Entry(BaseModel):
     model_config = ConfigDict(strict=True)
-    file: str = Field(pattern=r"^[^./\\\x00-\x1f][^/\\\x00-\x1f]*\.npz$", max_length=250)  # a name, never a path
+    file: str = Field(max_length=250)
     tags: list[str] = []
     split: Literal["train", "held_out"]
     seconds: float = Field(ge=0.0, le=1e6)
     weight: float = Field(ge=0.0, le=1e6)
     source: str = ""
     licence: str | None = ""
+
+    @field_validator("file")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        """A path would lead out of the library."""
+        if not re.fullmatch(r"[^./\\\x00-\x1f][^/\\\x00-\x1f]*\.npz", name):
+            raise ValueError("input should be the name of an .npz file, without a folder")
+        return name
 
 
 class _Index(BaseModel):
@@ -72,6 +81,8 @@ class _Index(BaseModel):
 def read_index(folder: Path) -> dict[str, Any]:
     """Return the index of a library; FileError names the entries that are wrong."""
     path = folder / INDEX
+    if not folder.exists():
+        recover(folder)
     if not path.exists():
         raise FileNotFoundError(2, f"not a library: it has no {INDEX}", str(folder))
     index = check_model(read_json(path), _Index, str(path))

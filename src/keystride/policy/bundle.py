@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from keystride.files import recover
 from keystride.policy.metadata import PolicyError
 
 SHIPPED = Path(__file__).with_name("shipped")
@@ -26,6 +27,8 @@ def find(name_or_path: str | Path) -> Path:
     if str(name_or_path) in known():
         return SHIPPED / str(name_or_path)
     path = Path(name_or_path)
+    if not path.exists():
+        recover(path)
     if not path.exists():
         raise PolicyError(f"no policy {str(name_or_path)!r}: {_choices()}")
     if path.is_file() or is_bundle(path) or is_trained_run(path) or is_checkpoint(path):

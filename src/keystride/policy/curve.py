@@ -76,7 +76,7 @@ def _rows(metrics: Path) -> Iterable[MetricsRow]:
         for name, value in row.items():
             if type(value) not in (int, float) or not abs(value) < MAX_METRIC:
                 raise FileError(
-                    f"{metrics}:{number}: {one_line(name, 60)} is {one_line(repr(value), 40)}; allowed: a number"
+                    f"{metrics}:{number}: {one_line(name, 60)} is {one_line(repr(value), 40)}; allowed: a number below {MAX_METRIC:g}"
                 )
         yield row
 

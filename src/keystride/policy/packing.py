@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from keystride.errors import FileError
 from keystride.files import part_folder
 from keystride.policy.bundle import (
     CARD,
@@ -87,8 +88,11 @@ def pack(
             _make_bundle(place, part, robot)
         _add_figures(figures, part)
         _add_notes(notes, part)
-        _write_card(folder.name, part, robot)
-        check_bundle(part, robot)
+        try:
+            _write_card(folder.name, part, robot)
+            check_bundle(part, robot)
+        except FileError as error:  # of a file that was copied
+            raise PolicyError(str(error).replace(str(part), str(place))) from error
 
 
 def check_bundle(folder: Path, robot: Robot) -> None:

@@ -86,7 +86,9 @@ def metadata_of(trained: Trained, robot: Robot, *, values: bool) -> Metadata:
     try:
         ranges = trained_ranges(trained.settings)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise PolicyError(f"{CONFIG}: task.ranges: not those of a run: {one_line(repr(error), 80)}") from error
+        raise PolicyError(
+            f"{CONFIG}: task.ranges are not those of a run; allowed: what `keystride train` wrote there"
+        ) from error
     return Metadata(
         joint_names=robot.joint_names,
         joint_stiffness=(robot.stiffness,) * joints,

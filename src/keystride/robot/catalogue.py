@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from keystride.errors import FileError
-from keystride.reading import mistake, read_yaml
+from keystride.reading import mistake, one_line, read_yaml
 from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
 
@@ -32,7 +32,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
         return ROBOTS[str(name_or_path)]
     path = Path(name_or_path)
     if path.suffix.lower() not in (".yaml", ".yml"):
-        raise RobotError(f"no robot is called {name_or_path}: known are {', '.join(ROBOTS)}, or name a .yaml file")
+        name = one_line(repr(str(name_or_path)), 60)
+        raise RobotError(f"no robot is called {name}: known are {', '.join(ROBOTS)}, or name a .yaml file")
     from pydantic import TypeAdapter, ValidationError  # not at the top: --help must not pay for it
 
     try:

@@ -17,10 +17,14 @@ def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
         spec = mujoco.MjSpec.from_file(str(robot.model_path))
     except ValueError as error:
         raise FileError(f"{robot.model_path}: not a model that MuJoCo can read: {one_line(error)}") from error
-    for kind, find, names in (("joint", spec.joint, robot.joint_names), ("site", spec.site, robot.foot_sites)):
-        for name in names:
-            if find(name) is None:
-                raise FileError(f"{robot.model_path}: no {kind} {one_line(repr(name), 60)}, which {robot.name} needs")
+    for kind, needed, parts in (("joint", robot.joint_names, spec.joints), ("site", robot.foot_sites, spec.sites)):
+        there = [part.name for part in parts if part.name]
+        for name in needed:
+            if name not in there:
+                message = (
+                    f"no {kind} {one_line(repr(name), 60)}, which the description of {one_line(robot.name, 60)} names"
+                )
+                raise FileError(f"{robot.model_path}: {message}; it has {one_line(', '.join(there), 300)}")
     spec.compiler.discardvisual = not visual
     for name, torque, speed in zip(robot.joint_names, robot.torque_limit, robot.speed_limit, strict=True):
         _add_motor(spec, robot, name, float(torque), float(speed))

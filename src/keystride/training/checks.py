@@ -5,7 +5,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any
 
-from keystride.errors import UserError
+from keystride.errors import FileError, UserError
 from keystride.training.config import ResolvedStage, TrainingConfig, resolved_stages
 
 AT_LEAST: dict[str, float] = {
@@ -97,8 +97,12 @@ def _check_robot(name_or_path: str) -> None:
     from keystride.robot.catalogue import ROBOTS, load_robot
     from keystride.robot.model import load_model
 
-    if name_or_path not in ROBOTS:
+    if name_or_path in ROBOTS:
+        return
+    try:
         load_model(load_robot(name_or_path), visual=False)
+    except FileError as error:
+        raise UserError(f"robot: {error}") from error
 
 
 def _check_rewards(stage: ResolvedStage, own: Collection[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from keystride import reading
 from keystride.errors import FileError, UserError
-from keystride.reading import one_line
+from keystride.reading import one_line, reason
 
 Config = TypeVar("Config")
 
@@ -131,7 +131,7 @@ def _present(field: "Field[Any]", owner: Any) -> Any:
 
 def _reason(part: Any, where: str) -> str:
     place = ".".join(str(key) for key in part["loc"] if isinstance(key, int))  # without the names of union members
-    return f"{_join(where, place) if place else where}: {part['msg'][:1].lower()}{part['msg'][1:]}"
+    return f"{_join(where, place) if place else where}: {reason(part)}"
 
 
 def _found(value: Any) -> str:

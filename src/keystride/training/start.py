@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keystride.errors import UserError
+from keystride.files import recover
 from keystride.training.checks import check, process_count
 from keystride.training.config import CONFIG, TrainingConfig, config_of_run, write_config
 from keystride.training.launch import WorkerKilled, launch
@@ -71,6 +72,7 @@ def train(
         raise UserError(f"{config.folder} holds no run to resume")
     with _locked(config.folder) as lock:
         if resume:
+            recover(config.folder / "best")
             _record_changes(config, change)
         write_config(config, config.folder)
         processes = process_count(config)
