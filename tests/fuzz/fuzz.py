@@ -35,7 +35,7 @@ WALL_SECONDS = 600  # for one file: only a reader that waits for something gets 
 MEMORY = 768  # MB more than before, for one file
 LONGEST = 1000  # characters of a message
 NOT_FOR_USERS = re.compile(
-    r"\.part\b|<class |instance of|Error\(|NoneType|object is not|no attribute|unsupported operand|indices must"
+    r"\.part\b|<class |instance of|Error\(|NoneType|object is not [a-z]+able\b|no attribute|unsupported operand|indices must"
 )  # names of temporary files, and Python's own words
 GOOD = ("error", "accepted")
 READY = "ready"  # what a worker says first
