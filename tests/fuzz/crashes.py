@@ -312,7 +312,10 @@ def watch(folder: Path, seen: Callable[[str], None]) -> None:
             seen(event)
 
     def profile(frame: Any, event: str, arg: Any) -> None:
-        if began and event in ("c_call", "c_return") and arg.__name__ in CALLS:
+        if not began or event not in ("c_call", "c_return") or arg.__name__ not in CALLS:
+            return
+        name = getattr(arg.__self__, "name", "")  # of the open file; what is printed does not count
+        if arg.__name__ == "fsync" or str(name).startswith(str(folder)):
             seen(arg.__name__ if event == "c_call" else f"after {arg.__name__}")
 
     sys.addaudithook(hook)
