@@ -1,5 +1,6 @@
 """The studio in a real browser, from an empty page to a saved script."""
 
+import re
 import wave
 from pathlib import Path
 from typing import Any
@@ -262,9 +263,30 @@ def test_everything_is_in_reach_on_a_phone(served: Any, open_page: Any):
     page.wait_for_marks("marks.length === 0")
 
 
+def test_one_click_does_what_the_forecast_suggests(served: Any, open_page: Any):
+    (served.folder / "far.yaml").write_text("version: 1\nkeyframes:\n  - {time: 0.4, position: [0.6, 0.0], yaw: 0}\n")
+    page = open_page(served.url)
+    page.open_panel("Files")
+    page.tab.get_by_label("open", exact=True).click()
+    page.tab.get_by_role("option", name="far.yaml").click()
+    page.wait_for_script("script.name === 'far.yaml' && script.tips")
+    tips = page.tab.locator("#ks-tips")
+    assert "reachable without its position" in tips.inner_text()
+    above = "document.getElementById('ks-tips').getBoundingClientRect().bottom"
+    assert page.tab.evaluate(f"{above} <= document.getElementById('ks-dock').getBoundingClientRect().top")
+    mark = page.tab.locator(".ks-mark")
+    assert mark.locator("i.over").count() == 1  # of the five components, the one that is missed
+    assert re.search(r"position 0\.\d\d m over", mark.get_attribute("aria-label"))
+    tips.get_by_role("button", name="Loosen").click()
+    page.wait_for_marks("!marks[0].parts[0] && marks[0].parts[3]")
+    page.wait_for_script("!script.tips && script.marks[0].odds === 100")
+    page.press("Control+z")
+    page.wait_for_marks("marks[0].parts[0]")
+
+
 CONTRASTS = """() => {
   const texts = ['.ks-time b', '.ks-time small', '.ks-note', '.ks-note b', '.ks-tick span', '.ks-mark .name', '.ks-mark .odds span',
-    '.ks-headline', '.ks-doubt', '#ks-dock button:not(:disabled)'];
+    '.ks-headline', '.ks-doubt', '#ks-dock button:not(:disabled)', '#root [role=tab] *', '#root label', '#root .mantine-Slider-markLabel'];
   const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
   const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
   const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
@@ -288,6 +310,8 @@ def test_light_and_dark_can_be_read_and_the_choice_is_kept(served: Any, open_pag
         contrasts = page.tab.evaluate(CONTRASTS)
         assert len(contrasts) > 10
         assert [found for found in contrasts if found[1] < 4.5] == []
+        tabs = "[...document.querySelectorAll('#root [role=tab]')].filter((tab) => !tab.closest('.ks-wire'))"
+        assert page.tab.evaluate(f"new Set({tabs}.map((tab) => tab.getBoundingClientRect().top)).size") == 1  # one row
         if scheme == "light":
             page.open_panel("Stage")
             page.tab.get_by_label("light colours").uncheck()

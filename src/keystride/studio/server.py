@@ -24,7 +24,7 @@ from keystride.studio.session import StudioSession, set_colours
 from keystride.studio.tab_restore import TabRestore
 from keystride.web_access import cap_uploads, start_server
 
-PANEL_WIDTH = 340
+PANEL_WIDTH = 350
 CAMERA, LOOK_AT = (-1.5, -2.6, 1.5), (0.6, 0.1, 0.15)  # m
 FIELD_OF_VIEW = radians(50.0)
 

@@ -235,6 +235,8 @@ class StudioSession:
             self._apply_settings(work.settings)
         if greeting.get("software"):
             self._draw_less()
+        if greeting.get("narrow"):
+            self._view.scene.look_above_sheet()
         self._greeted = True
 
     def _from_browser(self, draft: str, latest: str) -> Work | None:

@@ -1,6 +1,7 @@
 """Numbers on the ground."""
 
 import numpy as np
+import pytest
 
 from keystride.studio.page import palette
 from keystride.studio.page.ground_grid import DIGIT_SEGMENTS, STROKES, numbers, sky, written
@@ -13,6 +14,18 @@ def test_numbers_lie_flat_beside_their_metre():
     assert strokes[..., 0].min() > 3.0
     assert numbers().shape[1:] == (2, 3)
     assert set("".join(DIGIT_SEGMENTS.values())) == set(STROKES)
+
+
+def test_numbers_can_be_read_from_above():
+    """Looking down with x upwards in the picture, -y is on its right."""
+    seven = np.stack([-written("7", 0.0, 0.0)[..., 1], written("7", 0.0, 0.0)[..., 0]], axis=-1)  # right, up
+    top = seven[..., 1].max()
+    bar = [stroke for stroke in seven if (stroke[:, 1] == top).all()]
+    foot = seven[np.unravel_index(seven[..., 1].argmin(), seven.shape[:2])]
+    assert foot[0] == pytest.approx(np.max(bar, axis=(0, 1))[0])  # the seven stands on its right
+    assert len(bar) == 1
+    lefts = [written(text, 0.0, 0.0)[..., 1] for text in ("1", "-1")]
+    assert lefts[1].min() < lefts[0].min()  # the minus comes first, so the one is farther to the right
 
 
 def test_the_sky_is_a_picture():

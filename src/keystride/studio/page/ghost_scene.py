@@ -21,7 +21,6 @@ OPEN = 0.12  # opacity of legs whose posture is left open
 SHADE = {False: 0.34, True: 0.62}  # opacity, by whether it is selected
 CLOSE = 0.25  # m
 ABOVE = 0.24  # m, of the label over the base
-LINE = 0.09  # m, between captions of ghosts that stand in the same place
 NEARBY = 14  # ghosts that are drawn: those nearest in time to the active one
 DOUBLE_CLICK = 0.5  # s
 
@@ -143,16 +142,18 @@ class GhostScene:
             handle.batched_opacities = np.where(posed | (not body.is_leg), shade, OPEN).astype(np.float32)
 
     def _caption(self, captions: Mapping[int, Caption]) -> None:
-        for key in [key for key in self._labels if key not in self._ghosts]:
+        """Ghosts that stand in the same place share a caption: two would cover each other."""
+        groups = together(self._ghosts)
+        for key in [key for key in self._labels if key not in groups]:
             self._labels.pop(key).remove()
-        for key, ghost in self._ghosts.items():
+        for key, group in groups.items():
             label = self._labels.get(key)
             if label is None:
                 label = self._labels[key] = self._client.scene.add_label(
                     f"{ROOT}/captions/{key}", "", anchor="bottom-center", font_screen_scale=0.85, visible=self._shown
                 )
-            label.text = captions[key].text
-            label.position = ghost.position + np.array([0.0, 0.0, ABOVE + LINE * _under(self._ghosts, key)])
+            label.text = "   ".join(captions[each].text for each in group)
+            label.position = self._ghosts[key].position + np.array([0.0, 0.0, ABOVE])
 
     def _place_handles(self) -> None:
         ghost = self._ghosts.get(self._selected) if self._selected is not None else None
@@ -218,7 +219,10 @@ def nearby(keys: tuple[int, ...], selected: int | None, captions: Mapping[int, C
     return keys[first : first + NEARBY]
 
 
-def _under(ghosts: Mapping[int, Ghost], key: int) -> int:
-    """The number of earlier ghosts in the same place."""
-    earlier = [ghosts[other] for other in ghosts if other < key]
-    return sum(bool(np.linalg.norm(ghosts[key].position[:2] - ghost.position[:2]) < CLOSE) for ghost in earlier)
+def together(ghosts: Mapping[int, Ghost]) -> dict[int, list[int]]:
+    """The keys of ghosts that stand in the same place, by the first of them."""
+    groups: dict[int, list[int]] = {}
+    for key, ghost in ghosts.items():
+        near = (first for first in groups if np.linalg.norm(ghost.position - ghosts[first].position) < CLOSE)
+        groups.setdefault(next(near, key), []).append(key)
+    return groups

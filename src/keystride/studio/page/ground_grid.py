@@ -10,7 +10,7 @@ from keystride.studio.page import palette
 GRID_REACH = 12  # m, numbered each way
 DIGIT = 0.11  # m, height of a digit
 
-# Seven strokes of a digit, from corner to corner of a box that is 1 wide and 2 high.
+# The strokes of a digit, from corner to corner of a box that is 1 wide and 2 high.
 STROKES = {
     "a": ((0, 2), (1, 2)),
     "b": ((1, 2), (1, 1)),
@@ -19,10 +19,11 @@ STROKES = {
     "e": ((0, 1), (0, 0)),
     "f": ((0, 2), (0, 1)),
     "g": ((0, 1), (1, 1)),
+    "h": ((0.5, 1.6), (1, 2)),  # of the one: without it, it is a mere stroke
 }
 DIGIT_SEGMENTS = {
     "0": "abcdef",
-    "1": "bc",
+    "1": "hbc",
     "2": "abged",
     "3": "abgcd",
     "4": "fgbc",

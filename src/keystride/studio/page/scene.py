@@ -26,6 +26,7 @@ VIEWS = {
     "top": np.array([-0.01, 0.0, 4.0]),
     "free": np.array([-2.1, -2.7, 1.35]),
 }  # m, from what is looked at
+PHONE_CAMERA, PHONE_LOOK_AT = np.array([-2.3, -3.7, 2.1]), np.array([0.45, -0.1, -0.85])  # m
 FOLLOW = 0.12  # share of the way to the robot that the stage moves in a frame
 
 
@@ -121,6 +122,12 @@ class Scene:
         with self._client.atomic():
             self._client.camera.position = target + offset
             self._client.camera.look_at = target
+
+    def look_above_sheet(self) -> None:
+        """On a phone, panels cover the lower half of the scene: look from farther, with the robot in the upper half."""
+        with self._client.atomic():
+            self._client.camera.position = PHONE_CAMERA
+            self._client.camera.look_at = PHONE_LOOK_AT
 
     @property
     def gliding(self) -> bool:

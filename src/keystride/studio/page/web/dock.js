@@ -26,8 +26,7 @@ dock.innerHTML = `
     <button data-do="toggle" class="play" title="Play or pause (space)">${ICONS.play}</button>
     <button data-do="loop" title="Loop (L); Shift-drag on the ruler to loop a range">${ICONS.loop}</button>
     <select data-do="speed" aria-label="Speed" title="Speed ([ and ])">${SPEEDS.map((s) => `<option value="${s}">${s}×</option>`).join("")}</select>
-    <span class="ks-time"><b>0.00</b> <small></small></span>
-    <span class="ks-busy" role="status"></span>
+    <span class="ks-clock"><span class="ks-time"><b>0.00</b> <small></small></span><span class="ks-busy" role="status"></span></span>
     <span class="gap"></span>
     <button data-do="add" title="Add a keyframe at the play head (K)">${ICONS.add}<span class="word">Keyframe</span></button>
     <button data-do="duplicate" title="Duplicate (Ctrl D)">${ICONS.copy}</button>

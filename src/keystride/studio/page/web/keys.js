@@ -141,8 +141,9 @@ let session = null, greeting = 0;
 function greet() { // a new session: after loading, or when the connection was lost and came back
   clearTimeout(greeting); // of a session that was lost before it was greeted
   greeting = setTimeout(() => {
+    const first = !greeted;
     greeted = true;
-    channel.hello({ tab, draft: kept(STORE), latest: kept(LATEST), software, light: matchMedia("(prefers-color-scheme: light)").matches });
+    channel.hello({ tab, draft: kept(STORE), latest: kept(LATEST), software, narrow: first && innerWidth <= 640, light: matchMedia("(prefers-color-scheme: light)").matches });
   }, greeted ? 0 : 100); // time for another tab to say that the name is taken
 }
 channel.listen("ks-draft", ({ draft }) => keep(STORE, draft));
