@@ -29,8 +29,8 @@ from keystride.robot.catalogue import load_robot
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
 from keystride.studio.document.draft import from_script
-from keystride.studio.drafts_folder import DraftsFolder
 from keystride.studio.page.page_channel import read_events
+from keystride.studio.unsaved_work import DraftsFolder
 from keystride.training.checks import check
 from keystride.training.config import read_config, resolved_stages
 

@@ -286,7 +286,8 @@ def test_one_click_does_what_the_forecast_suggests(served: Any, open_page: Any):
 
 CONTRASTS = """() => {
   const texts = ['.ks-time b', '.ks-time small', '.ks-note', '.ks-note b', '.ks-tick span', '.ks-mark .name', '.ks-mark .odds span',
-    '.ks-headline', '.ks-doubt', '#ks-dock button:not(:disabled)', '#root [role=tab] *', '#root label', '#root .mantine-Slider-markLabel'];
+    '.ks-headline', '.ks-doubt', '#ks-dock button:not(:disabled)', '#root [role=tab] *',
+    '#root label', '#root .mantine-Slider-markLabel'];
   const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
   const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
   const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);

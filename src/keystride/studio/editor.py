@@ -28,8 +28,7 @@ from keystride.studio.page.timeline_data import keyframe_states
 from keystride.studio.playback.coaching import Tip
 from keystride.studio.playback.controllers import STAND_STILL, Controller, StandStill
 from keystride.studio.playback.forecast import BATCHES, ROUND, Chances, Question
-from keystride.studio.playback.playback_clock import PlaybackClock
-from keystride.studio.playback.player import Player
+from keystride.studio.playback.player import PlaybackClock, Player
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 BUDGET = 0.012  # s of simulation between two frames

@@ -13,13 +13,13 @@ from keystride.studio.document.history import UNTITLED
 from keystride.studio.document.keyframe_poses import ghosts
 from keystride.studio.document.pose_library import PoseExists, PoseLibrary
 from keystride.studio.document.posing import pose_of, set_pose, set_posture
-from keystride.studio.drafts_folder import DraftsFolder
 from keystride.studio.editor import Editor
 from keystride.studio.page.meshes import Figure
 from keystride.studio.page.pose_pictures import pose_buttons
 from keystride.studio.panels.files import FilesPanel
 from keystride.studio.panels.keyframe import KeyframePanel
 from keystride.studio.script_folder import Conflict, ScriptFolder
+from keystride.studio.unsaved_work import DraftsFolder
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from keystride.studio.live.live_run import Target
 from keystride.studio.page.meshes import robot_bodies
 from keystride.studio.script_folder import ScriptFolder
 from keystride.studio.session import StudioSession, set_colours
-from keystride.studio.tab_restore import TabRestore
+from keystride.studio.unsaved_work import TabRestore
 from keystride.web_access import cap_uploads, start_server
 
 PANEL_WIDTH = 350

@@ -22,7 +22,6 @@ from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import Document
 from keystride.studio.document.keyframe_poses import ghosts
 from keystride.studio.document.pose_library import PoseLibrary
-from keystride.studio.drafts_folder import DraftsFolder
 from keystride.studio.editor import SPEEDS, Editor, Gesture
 from keystride.studio.export.exporter import Exporter
 from keystride.studio.file_commands import Choice, FileCommands, PoseCommands
@@ -41,7 +40,7 @@ from keystride.studio.playback import controllers
 from keystride.studio.playback.forecast import Chances, Question
 from keystride.studio.playback.forecast_process import Forecaster
 from keystride.studio.script_folder import ScriptFolder
-from keystride.studio.tab_restore import TabRestore, Work
+from keystride.studio.unsaved_work import DraftsFolder, TabRestore, Work
 from keystride.studio.view import SCENE_PARTS, View
 
 FRAME_SECONDS = CONTROL_DT  # s

@@ -9,8 +9,7 @@ import pytest
 from keystride.evaluation.recording import Recording, play_script
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
-from keystride.studio.export.charts import charts, yaw_chart
-from keystride.studio.export.drawing import axis_ticks
+from keystride.studio.export.charts import axis_ticks, charts, yaw_chart
 from keystride.studio.export.report import headline, page, table
 from keystride.studio.playback.controllers import StandStill
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keystride.studio.playback.playback_clock import MAX_DELAY, PlaybackClock
+from keystride.studio.playback.player import MAX_DELAY, PlaybackClock
 
 
 @pytest.mark.parametrize("speed", [0.1, 0.25, 1.0, 4.0])

@@ -1,7 +1,8 @@
 """Physics under a controller, with a play head: what is at the head is always what the script leads to.
 
 Everything is deterministic: going back reads the trajectory, going ahead simulates. After an edit the simulation
-resumes from the last snapshot before the first step at which the controller sees a difference. There is no clock here.
+resumes from the last snapshot before the first step at which the controller sees a difference.
+The player knows no time of day: a `PlaybackClock` says how many control steps are due.
 """
 
 import time
@@ -11,7 +12,7 @@ import numpy as np
 
 from keystride.evaluation.episodes import NEVER_FELL, Controller, EpisodeRollout, episode_ends, exact_stance
 from keystride.evaluation.errors import keyframe_errors, met
-from keystride.keyframes.goals import Goals, empty_goals
+from keystride.keyframes.goals import CONTROL_DT, Goals, empty_goals
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import State
 from keystride.policy.guide import Guide, Route, guided
@@ -20,9 +21,37 @@ from keystride.studio.playback.sight import first_difference
 from keystride.studio.playback.trajectory_buffer import RobotPose, TrajectoryBuffer
 from keystride.task.terminations import fallen
 
+MAX_DELAY = 0.5  # s: what is later than this is dropped, so that after a long stall the robot does not leap ahead
 SNAPSHOT_STEPS = 50
 IDLE_END = 100  # control steps to play when there is no keyframe
 HERE = np.arange(1)
+
+
+@dataclass
+class PlaybackClock:
+    speed: float = 1.0
+    asked: float = 0.0  # control steps that were due since the beginning
+    given: int = 0  # of these, done
+    _debt: float = 0.0
+    _last: float | None = None
+
+    def start(self, now: float) -> None:
+        self._last, self._debt = now, 0.0
+
+    def due(self, now: float) -> int:
+        """Whole control steps since the last call; now in seconds."""
+        elapsed = now - (now if self._last is None else self._last)
+        self._last = now
+        self.asked += elapsed * self.speed / CONTROL_DT
+        self._debt += min(elapsed, MAX_DELAY) * self.speed / CONTROL_DT
+        steps = int(self._debt + 1e-9)
+        self._debt -= steps
+        return steps
+
+    @property
+    def ratio(self) -> float:
+        """Steps done to steps due."""
+        return self.given / self.asked if self.asked >= 1 else 1.0
 
 
 @dataclass(frozen=True)

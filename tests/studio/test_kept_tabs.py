@@ -3,7 +3,7 @@
 from keystride.robot.go2 import GO2
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import Document
-from keystride.studio.tab_restore import CAPACITY, TabRestore, Work
+from keystride.studio.unsaved_work import CAPACITY, TabRestore, Work
 
 
 def nothing() -> Work:
