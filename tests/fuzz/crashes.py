@@ -145,7 +145,7 @@ def export_policy(folder: Path) -> None:
 def check_policy(folder: Path) -> None:
     from keystride.policy.runtime import Policy
 
-    Policy.load(folder / "policy.onnx")
+    Policy.load(folder / "policy.onnx", robot=GO2)
     check_leftovers(folder / "policy.onnx")
 
 
