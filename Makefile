@@ -25,18 +25,7 @@ demo: $(READY)
 	@cat demo/course.txt
 
 test: check
-	@echo "two test processes; each shows its output when it ends"
-	@$(MAKE) --no-print-directory -j2 $(SYNC) test-waiting test-computing
-
-# The robot's and the studio's tests mostly wait, the others compute: both at once take about half the time.
-SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
-WAITING := tests/deploy tests/studio
-
-test-waiting: $(READY)
-	$(BIN)/python -m pytest $(WAITING)
-
-test-computing: $(READY)
-	$(BIN)/python -m pytest $(addprefix --ignore=,$(WAITING))
+	$(BIN)/python -m pytest
 
 check: docs
 	$(BIN)/ruff check
