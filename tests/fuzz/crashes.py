@@ -71,7 +71,7 @@ def prepare_studio(folder: Path) -> None:
 
 
 def save_in_studio(folder: Path) -> None:
-    scripts = ScriptFolder(folder)
+    scripts = ScriptFolder(folder, GO2)
     loaded = scripts.load("script.yaml")
     before = from_script(loaded.script, GO2)
     keyframes = tuple(one.model_copy(update={"label": "new"}) for one in loaded.script.keyframes)
@@ -87,7 +87,7 @@ def check_studio(folder: Path) -> None:
         kept = found.draft.script() if isinstance(found, Document) else found
         assert kept is not None
         assert {keyframe.label for keyframe in kept.keyframes} in ({"first", None}, {"new"})
-    assert ScriptFolder(folder).names() == ("script.yaml",)
+    assert ScriptFolder(folder, GO2).names() == ("script.yaml",)
 
 
 def keystride(*arguments: object) -> None:

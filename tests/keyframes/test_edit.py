@@ -1,20 +1,26 @@
 """Laws of shifting, mirroring and joining scripts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keystride import geometry
-from keystride.keyframes.edit import complete, concatenate, in_unit, mirror, shift
+from keystride.keyframes.edit import complete, concatenate, in_unit, mirror, shift, with_stage
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.postures import mirror_name, named_postures, posture
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.resolve import place_goals, resolve, spots
 from keystride.keyframes.script import Keyframe, Script
+from keystride.keyframes.validate import validate_script
 from keystride.robot.go2 import GO2
 
 POSTURES = named_postures(GO2)
+
+FOLDED = -3.0  # rad, which the calf of this robot reaches and the Go2's (-2.72) does not
+FOLDING = replace(GO2, name="folding", legs=tuple(replace(leg, lower=(*leg.lower[:2], FOLDED)) for leg in GO2.legs))
 
 seconds = st.integers(0, 500).map(lambda step: round(step * 0.02, 2))
 
@@ -107,6 +113,18 @@ def test_units_change_the_figures_and_not_the_goals(script: Script):
     other = in_unit(script, "radians" if script.angles == "degrees" else "degrees")
     assert other.angles != script.angles
     assert_same_goals(resolve(other, GO2), resolve(script, GO2))
+
+
+def test_edits_keep_to_the_limits_of_the_given_robot():
+    keyframe = {"time": 1.0, "posture": {"FL_calf_joint": FOLDED}}
+    folded = validate_script({"version": 1, "angles": "radians", "keyframes": [keyframe]}, FOLDING)
+    first = shift(mirror(folded, FOLDING), 1.0, FOLDING)
+    second = in_unit(complete(with_stage(folded, None, FOLDING), FOLDING), "degrees", FOLDING)
+    both = concatenate(first, second, robot=FOLDING)
+    assert both.keyframes[0].posture == {"FR_calf_joint": FOLDED}
+    assert both.keyframes[1].posture == {"FL_calf_joint": pytest.approx(FOLDED)}
+    with pytest.raises(ScriptError, match=r"-3 is beyond its limit; allowed: -2\.72"):
+        shift(folded, 1.0, GO2)
 
 
 def test_completing_fills_what_a_named_posture_leaves_open():

@@ -1,9 +1,11 @@
 """Scripts by name, in one folder and nowhere else, and never over what was not seen."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
+from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
@@ -17,15 +19,29 @@ DRAFT = from_script(SCRIPT, GO2)
 
 @pytest.mark.parametrize("name", ["a.yaml", "b.json", "c.yml", "with space.yaml", "ü.yaml"])
 def test_what_is_saved_can_be_loaded(tmp_path: Path, name: str):
-    folder = ScriptFolder(tmp_path)
+    folder = ScriptFolder(tmp_path, GO2)
     digest = folder.save(name, DRAFT, None)
     assert folder.load(name).script == SCRIPT
     assert folder.load(name).digest == digest == folder.digest(name)
     assert folder.names() == (name,)
 
 
+def test_scripts_are_read_and_saved_within_the_limits_of_the_robot(tmp_path: Path):
+    legs = tuple(dataclasses.replace(leg, lower=(*leg.lower[:2], -3.0)) for leg in GO2.legs)
+    folding = dataclasses.replace(GO2, name="folding", legs=legs)
+    text = "version: 1\nkeyframes:\n  - time: 1.0  # fold\n    posture: {FL_calf_joint: -170}\n"
+    (tmp_path / "fold.yaml").write_text(text)
+    folder = ScriptFolder(tmp_path, folding)
+    loaded = folder.load("fold.yaml")
+    draft = from_script(loaded.script, folding)
+    folder.save("fold.yaml", drafts.change(draft, 1, yaw=5.0), SavedFile(draft, loaded.digest))
+    assert (tmp_path / "fold.yaml").read_text() == text + "    yaw: 5.0\n"
+    with pytest.raises(ScriptError, match=r"fold\.yaml.*beyond its limit"):
+        ScriptFolder(tmp_path, GO2).load("fold.yaml")
+
+
 def test_a_name_without_a_kind_becomes_yaml(tmp_path: Path):
-    assert ScriptFolder(tmp_path).complete("walk") == "walk.yaml"
+    assert ScriptFolder(tmp_path, GO2).complete("walk") == "walk.yaml"
 
 
 @pytest.mark.parametrize(
@@ -35,9 +51,9 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str):
     folder = tmp_path / "scripts"
     folder.mkdir()
     with pytest.raises(BadName):
-        ScriptFolder(folder).save(name, DRAFT, None)
+        ScriptFolder(folder, GO2).save(name, DRAFT, None)
     with pytest.raises(BadName):
-        ScriptFolder(folder).load(name)
+        ScriptFolder(folder, GO2).load(name)
     assert list(tmp_path.rglob("*.yaml")) == []
 
 
@@ -45,12 +61,12 @@ def test_only_scripts_are_listed(tmp_path: Path):
     for name in ("b.yaml", "a.json", "notes.txt", ".hidden.yaml"):
         (tmp_path / name).write_text("")
     (tmp_path / "folder.yaml").mkdir()
-    assert ScriptFolder(tmp_path).names() == ("a.json", "b.yaml")
+    assert ScriptFolder(tmp_path, GO2).names() == ("a.json", "b.yaml")
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "a.json"])
 def test_what_was_not_read_is_not_overwritten(tmp_path: Path, name: str):
-    folder = ScriptFolder(tmp_path)
+    folder = ScriptFolder(tmp_path, GO2)
     digest = folder.save(name, DRAFT, None)
     with pytest.raises(Conflict, match="exists already"):
         folder.save(name, DRAFT, None)
@@ -64,7 +80,7 @@ def test_what_was_not_read_is_not_overwritten(tmp_path: Path, name: str):
 
 
 def test_a_file_that_was_deleted_is_written_again(tmp_path: Path):
-    folder = ScriptFolder(tmp_path)
+    folder = ScriptFolder(tmp_path, GO2)
     digest = folder.save("a.yaml", DRAFT, None)
     (tmp_path / "a.yaml").unlink()
     assert folder.save("a.yaml", DRAFT, SavedFile(DRAFT, digest)) == digest
@@ -75,5 +91,5 @@ def test_what_is_not_a_script_is_not_replaced(tmp_path: Path, content: str):
     (tmp_path / "package.json").write_text(content)
     for replace in (False, True):
         with pytest.raises(BadName, match=r"package\.json exists and is not a keyframe script"):
-            ScriptFolder(tmp_path).save("package.json", DRAFT, None, replace=replace)
+            ScriptFolder(tmp_path, GO2).save("package.json", DRAFT, None, replace=replace)
     assert (tmp_path / "package.json").read_text() == content

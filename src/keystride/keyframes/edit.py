@@ -1,4 +1,7 @@
-"""Scripts from scripts: shifted in time, mirrored, one after the other, in another unit."""
+"""Scripts from scripts: shifted in time, mirrored, one after the other, in another unit.
+
+Joint angles are checked against the limits of `robot`; without one, against those of the default robot.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,62 +19,59 @@ from keystride.robot.description import JOINT_NAMES, MIRROR_ORDER, MIRROR_SIGN, 
 EDIT_DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody wants 0.30000000000000004 in a file
 
 
-def shift(script: Script, seconds: float) -> Script:
+def shift(script: Script, seconds: float, robot: Robot | None = None) -> Script:
     """Return the script with all times shifted, earlier if negative; no keyframe may come before the start."""
-    return _changed(script, [{"time": round(keyframe.time + seconds, EDIT_DIGITS)} for keyframe in script.keyframes])
+    times = [round(keyframe.time + seconds, EDIT_DIGITS) for keyframe in script.keyframes]
+    return _changed(script, [{"time": time} for time in times], robot)
 
 
-def mirror(script: Script) -> Script:
+def mirror(script: Script, robot: Robot | None = None) -> Script:
     """Return the script as seen in a mirror, with its stage: left becomes right."""
-    mirrored = _changed(script, [_mirrored(keyframe) for keyframe in script.keyframes])
-    return mirrored if script.stage is None else with_stage(mirrored, _mirrored_stage(script.stage))
+    changes = [_mirrored(keyframe) for keyframe in script.keyframes]
+    return _changed(script, changes, robot, stage=script.stage and _mirrored_stage(script.stage))
 
 
-def concatenate(first: Script, second: Script, gap: float = 0.0) -> Script:
+def concatenate(first: Script, second: Script, gap: float = 0.0, robot: Robot | None = None) -> Script:
     """Append the second script where the first one ends: at its last position, yaw and time.
 
     The stage is the first one's.
     """
     end, start = spots(first)[-1], first.keyframes[-1].time + gap
-    onward = shift(_moved(in_unit(second, first.angles), end), start)
-    return _built(first, (first.keyframes + onward.keyframes))
+    onward = shift(_moved(in_unit(second, first.angles, robot), end, robot), start, robot)
+    return _built(first, [dict(keyframe.__dict__) for keyframe in first.keyframes + onward.keyframes], robot)
 
 
-def with_stage(script: Script, stage: Stage | None) -> Script:
+def with_stage(script: Script, stage: Stage | None, robot: Robot | None = None) -> Script:
     """Return the script on another stage. Version 1 becomes version 2, and never the reverse."""
     version = script.version if stage is None else max(script.version, STAGE_VERSION)
-    return Script(version=version, angles=script.angles, stage=stage, keyframes=script.keyframes)
+    return _changed(script, [{}] * len(script.keyframes), robot, version=version, stage=stage)
 
 
-def in_unit(script: Script, unit: Unit) -> Script:
+def in_unit(script: Script, unit: Unit, robot: Robot | None = None) -> Script:
     """Return the same script with its angles in degrees or in radians."""
     if script.angles == unit:
         return script
     scale = angle_unit(script.angles) / angle_unit(unit)
-    return _built(script, script.keyframes, [_scaled(keyframe, scale) for keyframe in script.keyframes], unit)
+    return _changed(script, [_scaled(keyframe, scale) for keyframe in script.keyframes], robot, angles=unit)
 
 
 def complete(script: Script, robot: Robot) -> Script:
-    """Named postures with the tilt and height at which they stand, wherever the script leaves these open."""
+    """Give named postures the tilt and height at which they stand, wherever the script leaves these open."""
     scale = angle_unit(script.angles)
-    return _changed(script, [_completed(keyframe, named_postures(robot), scale) for keyframe in script.keyframes])
+    changes = [_completed(keyframe, named_postures(robot), scale) for keyframe in script.keyframes]
+    return _changed(script, changes, robot)
 
 
-def _changed(script: Script, changes: list[dict[str, Any]]) -> Script:
-    return _built(script, script.keyframes, changes)
+def _changed(script: Script, changes: Sequence[dict[str, Any]], robot: Robot | None, **header: Any) -> Script:
+    """Change fields of each keyframe, and of the header."""
+    fields = [{**keyframe.__dict__, **change} for keyframe, change in zip(script.keyframes, changes, strict=True)]
+    return _built(script, fields, robot, **header)
 
 
-def _built(
-    script: Script,
-    keyframes: Sequence[Keyframe],
-    changes: Sequence[dict[str, Any]] | None = None,
-    unit: Unit | None = None,
-) -> Script:
-    """Return the script with these keyframes, some of their fields changed; ScriptError if the result is not valid."""
-    changes = changes or [{}] * len(keyframes)
-    fields = [{**keyframe.__dict__, **change} for keyframe, change in zip(keyframes, changes, strict=True)]
-    header = {"version": script.version, "angles": unit or script.angles, "stage": script.stage}
-    return validate_script({**header, "keyframes": fields})
+def _built(script: Script, keyframes: Sequence[dict[str, Any]], robot: Robot | None, **header: Any) -> Script:
+    """Return the script with these keyframes instead; ScriptError if the result is not valid."""
+    kept = {"version": script.version, "angles": script.angles, "stage": script.stage}
+    return validate_script({**kept, **header, "keyframes": keyframes}, robot)
 
 
 def _mirrored(keyframe: Keyframe) -> dict[str, Any]:
@@ -114,11 +114,10 @@ def _negative(value: float | None) -> float | None:
     return None if value is None else 0.0 - value  # never -0.0, which looks odd in a file
 
 
-def _moved(script: Script, start: Spot) -> Script:
+def _moved(script: Script, start: Spot, robot: Robot | None) -> Script:
     """Return what the script asks for when the robot starts elsewhere; relative positions need no change."""
-    return _changed(
-        script, [_moved_keyframe(keyframe, start, angle_unit(script.angles)) for keyframe in script.keyframes]
-    )
+    scale = angle_unit(script.angles)
+    return _changed(script, [_moved_keyframe(keyframe, start, scale) for keyframe in script.keyframes], robot)
 
 
 def _moved_keyframe(keyframe: Keyframe, start: Spot, scale: float) -> dict[str, Any]:

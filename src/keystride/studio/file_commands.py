@@ -51,7 +51,7 @@ class FileCommands:
     def upload(self, name: str, content: bytes, now: float) -> None:
         name = PurePath(name.replace("\\", "/")).name
         try:
-            script = parse_script(content, json=name.lower().endswith(".json"))
+            script = parse_script(content, json=name.lower().endswith(".json"), robot=self._editor.robot)
         except ScriptError as error:
             self._refuse(name, error)
         self._open(script, name, now, None)

@@ -14,6 +14,7 @@ from keystride.keyframes.document import MAX_SCRIPT_BYTES
 from keystride.keyframes.files import format_script, load_script, parse_script
 from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Script
+from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import SavedFile
 from keystride.studio.document.yaml_text import merge
@@ -41,8 +42,8 @@ class LoadedScript:
 
 
 class ScriptFolder:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, robot: Robot) -> None:
+        self.folder, self.robot = folder, robot
 
     def names(self) -> tuple[str, ...]:
         found = (
@@ -56,7 +57,8 @@ class ScriptFolder:
         """ScriptError lists what is wrong with the file; OSError if it cannot be read."""
         content = self._content(name)
         try:
-            return LoadedScript(parse_script(content, json=_is_json(name)), _digest(content))
+            script = parse_script(content, json=_is_json(name), robot=self.robot)
+            return LoadedScript(script, _digest(content))
         except ScriptError as error:
             raise ScriptError(error.problems, source=name) from None
 
@@ -80,7 +82,7 @@ class ScriptFolder:
         with _writing:
             current = self.digest(name)
             read = saved.digest if saved else None
-            check_replaceable(path)
+            check_replaceable(path, self.robot)
             if current not in (None, read) and not replace:
                 raise Conflict(name, known=read is not None)
             if saved and read == current is not None and not _is_json(name):
@@ -112,10 +114,10 @@ class ScriptFolder:
         return self.folder / name
 
 
-def check_replaceable(path: Path) -> None:
+def check_replaceable(path: Path, robot: Robot) -> None:
     """Raise BadName where a file is that is not a keyframe script, such as package.json: it is not ours to replace."""
     try:
-        load_script(path)
+        load_script(path, robot)
     except FileNotFoundError:
         return
     except (ScriptError, OSError) as error:

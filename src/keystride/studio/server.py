@@ -47,7 +47,7 @@ class Opening:
             return Document(self.document.draft, self.document.name)
         if self.name == UNTITLED:
             return Document(Draft(self.robot))
-        loaded = ScriptFolder(self.folder).load(self.name)
+        loaded = ScriptFolder(self.folder, self.robot).load(self.name)
         return Document(from_script(loaded.script, self.robot), self.name, loaded.digest)
 
 
@@ -55,7 +55,7 @@ def opening(script: Path | None, robot: Robot, policy: str, *, inbetween: bool =
     """ScriptError, OSError or BadName if the script cannot be read, or saved again."""
     if script is None:
         return Opening(UNTITLED, Path.cwd(), robot, policy, inbetween)
-    load_script(script)
+    load_script(script, robot)
     start = Opening(script.name, script.resolve().parent, robot, policy, inbetween)
     start.read()
     return start
@@ -115,7 +115,7 @@ class Studio:
         session = StudioSession(
             client,
             Editor(document, inbetween=start.inbetween),
-            ScriptFolder(start.folder),
+            ScriptFolder(start.folder, start.robot),
             start.policy,
             self._tabs,
             start.target,

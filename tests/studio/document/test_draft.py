@@ -1,5 +1,7 @@
 """Every edit gives a script that is valid, and keys stay with their keyframes."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,17 @@ def test_a_new_keyframe_takes_its_place_in_time_and_a_key_of_its_own():
     assert [mark.keyframe.time for mark in longer.marks] == [1.0, 1.5, 2.0, 3.0]
     assert longer.keys == (1, draft.next_key, 2, 3)
     assert drafts.remove(longer, [draft.next_key]).marks == draft.marks
+
+
+def test_edits_keep_to_the_limits_of_the_robot():
+    folding = replace(GO2, name="folding", legs=tuple(replace(leg, lower=(*leg.lower[:2], -3.0)) for leg in GO2.legs))
+    tight = {"FL_calf_joint": -170.0}  # degrees; the Go2's calf ends at -156
+    draft = drafts.change(from_script(SCRIPT, folding), 3, posture=tight)
+    script = drafts.retime(draft, 3, 4.0).script()
+    assert script is not None
+    assert script.keyframes[-1].posture == tight
+    with pytest.raises(ScriptError, match="-170 is beyond its limit; allowed: -156"):
+        drafts.change(from_script(SCRIPT, GO2), 3, posture=tight)
 
 
 def test_a_step_that_is_taken_is_passed_over():

@@ -58,7 +58,8 @@ class Draft:
         if not self.marks:
             return None
         keyframes = tuple(mark.keyframe for mark in self.marks)
-        return Script(version=self.version, angles=self.angles, stage=self.stage, keyframes=keyframes)
+        fields = {"version": self.version, "angles": self.angles, "stage": self.stage, "keyframes": keyframes}
+        return Script.model_validate(fields, context=self.robot)
 
 
 def from_script(script: Script, robot: Robot) -> Draft:
@@ -170,7 +171,7 @@ def _validated(
         return replace(draft, marks=(), next_key=next_key)
     marks = sorted(marks, key=lambda mark: mark[1]["time"])
     header = {"version": draft.version, "angles": draft.angles, "stage": draft.stage}
-    script = validate_script({**header, "keyframes": [fields for _, fields in marks]})
+    script = validate_script({**header, "keyframes": [fields for _, fields in marks]}, draft.robot)
     old = {mark.key: mark for mark in known}
     new = (Mark(key, keyframe) for (key, _), keyframe in zip(marks, script.keyframes, strict=True))
     shared = tuple(old[mark.key] if mark == old.get(mark.key) else mark for mark in new)

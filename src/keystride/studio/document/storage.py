@@ -132,7 +132,8 @@ def _draft(step: dict[str, Any], robot: Robot, marks: list[Mark], stages: list[S
     version, stage = int(step.get("version", 1)), stages[step["stage"]] if "stage" in step else None
     if chosen:
         keyframes = [dict(mark.keyframe.__dict__) for mark in chosen]
-        validate_script({"version": version, "angles": step["angles"], "stage": stage, "keyframes": keyframes})
+        header = {"version": version, "angles": step["angles"], "stage": stage}
+        validate_script({**header, "keyframes": keyframes}, robot)
     return Draft(robot, chosen, step["angles"], int(step["next"]), version, stage)
 
 

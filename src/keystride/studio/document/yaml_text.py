@@ -24,7 +24,7 @@ def merge(text: str, keys: Sequence[int], draft: Draft) -> str:
         raise ValueError("a script needs one keyframe at least")
     try:
         merged = _merge(text, keys, draft)
-        if parse_script(merged) == script:
+        if parse_script(merged, robot=draft.robot) == script:
             return merged
     except (yaml.YAMLError, YAMLError, ScriptError, _OtherStyle):
         pass
@@ -36,7 +36,7 @@ class _OtherStyle(Exception):
 
 
 def _merge(text: str, keys: Sequence[int], draft: Draft) -> str:
-    before = parse_script(text)
+    before = parse_script(text, robot=draft.robot)
     if before.angles != draft.angles or len(before.keyframes) != len(keys):
         raise _OtherStyle
     header, blocks, trailer, indent = _split(text)

@@ -94,7 +94,8 @@ def serve_forecasts() -> None:
     rounds = Rounds(controllers.load_controller, _tell)
     for line in sys.stdin:
         asked = json.loads(line)
-        robot, script = ROBOT_FORMAT.validate_python(asked["robot"]), validate_script(asked["script"])
+        robot = ROBOT_FORMAT.validate_python(asked["robot"])
+        script = validate_script(asked["script"], robot)
         rounds.ask(Question(robot, script, asked["policy"], asked["friction"], asked["number"], asked["inbetween"]))
     rounds.close()
 
