@@ -46,12 +46,12 @@ def watch(
     sensors, joint, imu, frozen = SensorConsistency(), 0.0, 0.0, False
     for number in range(round(seconds / PERIOD)):
         t = number * PERIOD
-        sensors.update(t, lie(t, state(t, ticks * number)), target(t))
+        sensors.update(lie(t, state(t, ticks * number)), target(t))
         joint, imu, frozen = max(joint, sensors.joint), max(imu, sensors.imu), frozen or sensors.frozen
     return joint, imu, frozen
 
 
-@pytest.mark.parametrize("ticks", [1, 2])
+@pytest.mark.parametrize("ticks", [1, 2])  # of states, of milliseconds
 def test_honest_sensors_agree_whatever_the_tick_counts(ticks):
     joint, imu, frozen = watch(3.0, ticks=ticks)
     assert joint < 0.05
@@ -119,7 +119,6 @@ def test_a_gap_in_the_stream_is_not_a_contradiction():
     sensors, worst = SensorConsistency(), 0.0
     for number in range(1000):
         if not 500 <= number < 525:
-            t = number * PERIOD
-            sensors.update(t, state(t, 2 * number), None)
+            sensors.update(state(number * PERIOD, 2 * number), None)
             worst = max(worst, sensors.joint, sensors.imu)
     assert worst < 0.1

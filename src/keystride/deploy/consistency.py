@@ -14,6 +14,8 @@ from keystride.deploy.unitree.codec import LowReading
 from keystride.geometry import GRAVITY
 from keystride.robot.description import Floats
 
+TICK_OF_STATES, TICK_OF_TIME = 0.002, 0.001  # s: a tick counts either states or milliseconds
+
 
 @dataclass(frozen=True)
 class ConsistencyConfig:
@@ -25,7 +27,7 @@ class ConsistencyConfig:
     repeated: float = 0.1  # s for which a motor may repeat a measurement ...
     moved: float = 0.05  # rad ... if its target has moved by more than this
     longest_gap: float = 0.02  # s without a state over which nothing can be integrated
-    calibration: float = 0.2  # s before the clock of the states is known
+    calibration: int = 50  # states before the unit of their tick is known
 
 
 class SensorConsistency:
@@ -34,7 +36,8 @@ class SensorConsistency:
         self.joint = 0.0
         self.imu = 0.0
         self.frozen = False
-        self._first: tuple[float, int] | None = None  # arrival and tick of the first state
+        self._counts: list[int] = []  # ticks from one state to the next, at first
+        self._unit = TICK_OF_TIME  # s per tick
         self._last: LowReading | None = None
         self._joint_error = np.zeros(12)  # rad
         self._turn_error = np.zeros(3)  # rad, base frame
@@ -42,9 +45,9 @@ class SensorConsistency:
         self._repeated = np.zeros(12)  # s for which each motor has repeated its measurement
         self._target = np.zeros(12)  # rad, when it began to do so
 
-    def update(self, now: float, low: LowReading, target: Floats | None) -> None:
+    def update(self, low: LowReading, target: Floats | None) -> None:
         """Process a valid low state; `target` is the last one sent, None without stiffness."""
-        dt = self._elapsed(now, low)
+        dt = self._elapsed(low)
         last, self._last = self._last, low
         if last is None or not 0.0 < dt <= self.config.longest_gap:
             return
@@ -52,15 +55,19 @@ class SensorConsistency:
         self._compare_imu(dt, last, low)
         self._find_frozen(dt, last, low, target)
 
-    def _elapsed(self, now: float, low: LowReading) -> float:
-        """Return the time between the last state and this one by the robot's clock, as arrivals are irregular, s."""
-        if self._first is None or self._last is None:
-            self._first = (now, low.tick)
+    def _elapsed(self, low: LowReading) -> float:
+        """Return the time between the last state and this one by the robot's clock, s; 0 until its unit is known.
+
+        Arrivals are irregular, and a simulated robot falls behind on a busy machine.
+        """
+        if self._last is None:
             return 0.0
-        at, tick = self._first
-        count = (low.tick - tick) % 2**32
-        known = count > 0 and now - at >= self.config.calibration
-        return (now - at) / count * ((low.tick - self._last.tick) % 2**32) if known else 0.0
+        count = (low.tick - self._last.tick) % 2**32
+        if len(self._counts) < self.config.calibration:
+            self._counts.append(count)
+            self._unit = TICK_OF_TIME if np.median(self._counts) > 1.0 else TICK_OF_STATES
+            return 0.0
+        return count * self._unit
 
     def _compare_joints(self, dt: float, last: LowReading, low: LowReading) -> None:
         turned = dt * (low.joint_velocities + last.joint_velocities) / 2

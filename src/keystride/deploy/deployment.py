@@ -218,7 +218,7 @@ class Deployment:
         self._press(low.buttons)
         if not low.valid:  # a fault check stops the robot; the filters are kept clean
             return
-        self.consistency.update(now, low, self._commanded)
+        self.consistency.update(low, self._commanded)
         walked = self.odometry.walked
         self.odometry.update(now, low)
         self.source.follow(now, self.odometry)
