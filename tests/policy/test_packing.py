@@ -134,7 +134,7 @@ def test_a_card_says_where_the_policy_comes_from(policy: Policy, trained: Traine
         "- mann: 3 clips\n- own clips\n",
         "under CC BY-NC 4.0, like the clips. It may not be used commercially.",
         "0.1 million control steps, 12.3 hours",
-        "begun with the weights of `runs/first`",
+        "started from the weights of `runs/first`",
         "Not measured yet",
         "## Known limits",
     ):
@@ -144,4 +144,4 @@ def test_a_card_says_where_the_policy_comes_from(policy: Policy, trained: Traine
 def test_own_clips_alone_forbid_nothing(policy: Policy, trained: Trained) -> None:
     text = card("own", policy.metadata, trained.settings, 1.0)
     assert "commercially" not in text
-    assert "begun with" not in text
+    assert "started from" not in text

@@ -49,9 +49,9 @@ METRIC_UNITS = {
 }
 FIGURE_HEADINGS = ("suite", "scenario", "goal", "error", "mean", "deviation", "paper", "episodes", "falls")
 LIMITS = """\
-- Trained and measured in simulation, on flat ground. It has not been run on a robot by its makers.
+- Trained and measured in simulation, on flat ground. Its authors have not run it on a robot.
 - Keyframes outside the trained ranges are met less well. Gaps that are too long are filled with waypoints when a script is played.
-- It knows its place in the world from the pose that it is given: an error there is an error at the keyframe."""
+- Position and heading come from the pose it is given: an error in that pose becomes an error at the keyframe."""
 
 
 class _Row(BaseModel):
@@ -189,7 +189,7 @@ def _training(metadata: Metadata, settings: dict[str, Any], hours: float) -> str
         f"- {learner['environments']} robots at once; critics: {', '.join(group['name'] for group in learner['ppo']['groups'])}",
         *([f"- stages: {', '.join(stage['name'] for stage in stages)}"] if stages else []),
         f"- domain randomisation: {settings['task']['randomize']}",
-        *([f"- begun with the weights of `{begun}`, whose training is not counted above"] if begun else []),
+        *([f"- started from the weights of `{begun}`, whose training is not counted above"] if begun else []),
         f"- keystride {metadata.keystride_version}; weights SHA-256 `{metadata.weights_sha256}`",
         "- all settings in `config.yaml`, the learning curve in `curve.json`",
     ]
