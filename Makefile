@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip
 READY := .venv/.ready
 
-.PHONY: demo test test-waiting test-computing check docs bench fuzz
+.PHONY: demo test check docs bench fuzz
 .DEFAULT_GOAL := help
 
 .PHONY: help
