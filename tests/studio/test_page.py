@@ -281,7 +281,9 @@ def test_one_click_does_what_the_forecast_suggests(served: Any, open_page: Any):
     page.wait_for_marks("!marks[0].parts[0] && marks[0].parts[3]")
     page.wait_for_script("!script.tips && script.marks[0].odds === 100")
     page.press("Control+z")
-    page.wait_for_marks("marks[0].parts[0]")
+    page.wait_for_script("script.marks[0].parts[0] && script.tips")
+    page.tab.set_viewport_size({"width": 390, "height": 844})  # on a phone it leaves the panels free
+    page.wait_until(f"{above} <= document.querySelector('.ks-sheet')?.getBoundingClientRect().top")
 
 
 CONTRASTS = """() => {
