@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keystride.deploy.selftest.processes import PROGRAM, ROBOT_UP, TAKE_TERMINAL
+from keystride.deploy.selftest.processes import NO_LIMIT, PROGRAM, ROBOT_UP, TAKE_TERMINAL
 
 EMERGENCY_KEY = b"\x03"  # Ctrl-C: the emergency stop of a deployment that runs, the end of one that prepares
 START_KEY, LIE_DOWN_KEY = b"\r", b"s"
@@ -117,7 +117,7 @@ class DeployProcess:
         terminal, inside = os.openpty()
         read, write = os.pipe()
         options = ["--status", str(write)] if watched else []
-        command = [sys.executable, "-c", TAKE_TERMINAL, *PROGRAM, "go2", *words, *options]
+        command = [sys.executable, "-c", TAKE_TERMINAL, str(NO_LIMIT), *PROGRAM, "go2", *words, *options]
         try:
             process = subprocess.Popen(
                 command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True, pass_fds=(write,)
