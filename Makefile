@@ -21,7 +21,7 @@ help:
 
 demo: $(READY)
 	@mkdir -p demo
-	$(BIN)/keystride play examples/course.yaml --policy go2-pose --plot demo/course.png --html demo/course.html --json demo/course.json > demo/course.txt
+	$(BIN)/keystride play examples/course.yaml --policy go2 --plot demo/course.png --html demo/course.html --json demo/course.json > demo/course.txt
 	@cat demo/course.txt
 
 test: check
