@@ -5,6 +5,8 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -28,9 +30,17 @@ def start(device: str) -> None:
 
 
 def stop() -> None:
-    """Leave the process group, all processes together: one that leaves earlier aborts those that still exchange something."""
+    """Leave the process group, all processes together: one that leaves earlier aborts those that still exchange something.
+
+    The last exchange of a barrier may still be under way elsewhere when it returns here, so every process also says in the store that
+    it is through, and waits for the others to say so.
+    """
     if dist.is_initialized():
         dist.barrier()
+        store = dist.distributed_c10d._get_default_store()
+        store.set(f"through/{rank()}", "")
+        with suppress(RuntimeError):  # the process that keeps the store may already be gone: then all were through
+            store.wait([f"through/{other}" for other in range(size())], timedelta(seconds=60))
         dist.destroy_process_group()
 
 

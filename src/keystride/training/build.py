@@ -61,12 +61,13 @@ def make_trainer(config: TrainingConfig, library: Library, rewards: Mapping[str,
     """
     robots = config.learner.environments // parallel.size()
     seed = config.learner.seed + 10_000 * parallel.rank()
+    used = {name for group in config.learner.ppo.groups for name, _ in group.rewards}
     environment = make_environment(
         library,
         config.task,
         robots,
         seed,
-        rewards={**REWARDS, **(rewards or {})},
+        rewards={name: reward for name, reward in {**REWARDS, **(rewards or {})}.items() if name in used},
         demonstrations=config.learner.ppo.clone > 0.0 or config.learner.ppo.imitation_steps > 0,
     )
     robot, device = library.robot, config.device
@@ -114,11 +115,12 @@ def fixed_evaluation(
         ranges = replace(task.ranges, random_share=(share, share), **others)
         fixed = replace(task, ranges=ranges, randomize="nothing")
         robots = max(evaluation.robots // parallel.size(), 1)
-        environment = make_environment(library, fixed, robots, 777 + parallel.rank())
+        goal = {"goal": REWARDS["goal"]}
+        environment = make_environment(library, fixed, robots, 777 + parallel.rank(), rewards=goal)
         for _ in range(evaluation.control_steps if kind in KEYFRAME_KINDS[:2] else evaluation.control_steps // 2):
             environment.step(actor.act(tensors(environment.observe(), actor.log_std.device)).cpu().numpy())
         means = mean_over_processes(environment.metrics())
-        results |= {f"{kind}/{n.removeprefix('kernel_error/')}": v for n, v in means.items() if "term/" not in n}
+        results |= {f"{kind}/{n.removeprefix('kernel_error/')}": v for n, v in means.items()}
     return results
 
 
