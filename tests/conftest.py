@@ -1,3 +1,4 @@
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,11 @@ settings.register_profile("keystride", deadline=None, derandomize=True)
 settings.load_profile("keystride")
 
 choose_graphics()
+
+# Started in the background or by nohup, tests would ignore these signals, and so would every process that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)
 
 SYSTEM_PACKAGES = {  # what a reason for skipping says, and the command that installs what is missing
     "Chromium": "apt install chromium, or: playwright install --with-deps chromium",
