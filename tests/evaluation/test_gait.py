@@ -1,8 +1,19 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from keystride import geometry
 from keystride.evaluation.episodes import NEVER_FELL, EpisodeRollout, Trace
-from keystride.evaluation.gait import airborne_seconds, joint_speed_shares, measure_gait, motor_rows, swing_height
+from keystride.evaluation.gait import (
+    Motion,
+    airborne_seconds,
+    joint_speed_shares,
+    measure_gait,
+    motion_of_poses,
+    motor_rows,
+    swing_height,
+)
 from keystride.keyframes.goals import empty_goals
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
@@ -16,15 +27,14 @@ def standing_feet() -> np.ndarray:
     return feet
 
 
-def moving() -> np.ndarray:
-    return np.tile([1.0, 0.0, 0.0], (FRAMES, 1, 1))
-
-
-STILL = np.zeros((FRAMES, 1, 12))
+def motion(feet: np.ndarray) -> Motion:
+    """Feet under a base that moves at 1 m/s, with legs that do not turn."""
+    base_velocity, still = np.tile([1.0, 0.0, 0.0], (FRAMES, 1, 1)), np.zeros((FRAMES, 1, 12))
+    return Motion(feet, np.zeros((FRAMES, 1, 4, 2)), base_velocity, still, still)
 
 
 def test_feet_that_stay_have_duty_one_and_no_strides() -> None:
-    gait = measure_gait(GO2, standing_feet(), moving(), STILL)
+    gait = measure_gait(GO2, motion(standing_feet()))
     assert gait.duty_factor[0] == 1.0
     assert gait.stride_hz[0] == 0.0
     assert gait.slide_m_s[0] == 0.0
@@ -32,7 +42,7 @@ def test_feet_that_stay_have_duty_one_and_no_strides() -> None:
 
 
 def test_a_robot_that_stands_has_no_gait() -> None:
-    gait = measure_gait(GO2, standing_feet(), np.zeros((FRAMES, 1, 3)), STILL)
+    gait = measure_gait(GO2, replace(motion(standing_feet()), base_velocity=np.zeros((FRAMES, 1, 3))))
     assert np.isnan(gait.duty_factor[0])
     assert np.isnan(gait.stride_hz[0])
 
@@ -42,11 +52,26 @@ def test_two_strides_a_second_with_half_the_time_in_the_air() -> None:
     feet = standing_feet()
     up = np.arange(FRAMES) % 25 >= 12
     feet[up, ..., 2] += 0.06
-    gait = measure_gait(GO2, feet, moving(), STILL)
+    gait = measure_gait(GO2, motion(feet))
     # 12 frames down in 25, the first of which the foot arrives at 3 m/s. The first foothold is no touch-down.
     assert gait.duty_factor[0] == pytest.approx((12 + 7 * 11) / FRAMES)
     assert gait.stride_hz[0] == pytest.approx(7 / (FRAMES / 50))
     assert gait.clearance_m[0] == pytest.approx(0.06)
+
+
+def test_a_foot_that_rolls_moves_and_does_not_slip() -> None:
+    """A robot pivots over feet that roll: the calves turn, the centres of the feet advance by the turn times their radius."""
+    rate = 2.0  # rad/s
+    pitch = rate * np.arange(FRAMES)[:, None] / 50
+    orientation = geometry.from_roll_pitch_yaw(np.stack([0 * pitch, pitch, 0 * pitch], axis=-1))
+    joints, still = np.zeros((FRAMES, 1, 12)), np.zeros((FRAMES, 1, 12))
+    base = np.zeros((FRAMES, 1, 3))
+    turned = motion_of_poses(GO2, base, orientation, base, joints, still)
+    feet = standing_feet()
+    feet[..., 0] += rate * GO2.foot_radius * np.arange(FRAMES)[:, None, None] / 50
+    gait = measure_gait(GO2, replace(turned, feet=feet))
+    assert gait.slide_m_s[0] == pytest.approx(rate * GO2.foot_radius)
+    assert gait.slip_m_s[0] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_swing_height_is_the_mean_over_finished_swings() -> None:
@@ -61,19 +86,21 @@ def test_swing_height_is_the_mean_over_finished_swings() -> None:
 def test_sliding_and_skating() -> None:
     feet = standing_feet()
     feet[:, 0, :, 0] = np.arange(FRAMES)[:, None] / 50 * 0.1  # all feet creep at 0.1 m/s
-    gait = measure_gait(GO2, feet, moving(), STILL)
+    gait = measure_gait(GO2, motion(feet))
     assert gait.slide_m_s[0] == pytest.approx(0.1)
     assert gait.skating_share[0] == 0.0
     feet[:, 0, :, 0] *= 10.0  # too fast to be planted, and still on the ground
-    gait = measure_gait(GO2, feet, moving(), STILL)
+    gait = measure_gait(GO2, motion(feet))
     assert gait.skating_share[0] == 1.0
     assert np.isnan(gait.slide_m_s[0])
 
 
 def test_trembling_shows_as_joint_acceleration() -> None:
-    velocities = STILL.copy()
+    velocities = np.zeros((FRAMES, 1, 12))
     velocities[::2] = 1.0  # 1 rad/s every other frame: 50 rad/s^2 on every joint
-    assert measure_gait(GO2, standing_feet(), moving(), velocities).joint_acceleration[0] == pytest.approx(50.0)
+    assert measure_gait(GO2, replace(motion(standing_feet()), joint_velocities=velocities)).joint_acceleration[
+        0
+    ] == pytest.approx(50.0)
 
 
 def rollout(height: np.ndarray, speed: float = 0.0, fell: int = NEVER_FELL) -> EpisodeRollout:

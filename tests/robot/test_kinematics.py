@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keystride.robot.go2 import GO2
-from keystride.robot.kinematics import feet_from_joints, joints_from_feet, standing_height
+from keystride.robot.kinematics import calf_rates, feet_from_joints, joints_from_feet, standing_height
 from keystride.robot.model import load_model
 
 MODEL = load_model(GO2, visual=False)
@@ -68,3 +68,15 @@ def test_a_foot_out_of_reach_is_missed_by_what_is_left_over():
     assert miss[1:] == pytest.approx(0.0, abs=1e-9)
     assert (joints >= GO2.lower).all()
     assert (joints <= GO2.upper).all()
+
+
+def test_calves_turn_as_in_the_model():
+    data, random = mujoco.MjData(MODEL), np.random.default_rng(0)
+    joints, speeds = random.uniform(GO2.lower, GO2.upper), random.normal(size=12)
+    data.qpos[:7] = 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0
+    data.qpos[7:], data.qvel[6:] = joints, speeds
+    mujoco.mj_forward(MODEL, data)
+    turning = np.zeros((4, 6))
+    for row, name in zip(turning, ("FL", "FR", "RL", "RR"), strict=True):
+        mujoco.mj_objectVelocity(MODEL, data, mujoco.mjtObj.mjOBJ_XBODY, MODEL.body(f"{name}_calf").id, row, 0)
+    assert calf_rates(joints, speeds) == pytest.approx(turning[:, :3], abs=1e-9)

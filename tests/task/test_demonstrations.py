@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keystride.motion.authored.catalogue import DIRECTED_CLIPS, JUMPS
+from keystride.motion.authored.catalogue import DIRECTED_CLIPS, GAITS, JUMPS
 from keystride.motion.authored.performance import as_clip
 from keystride.motion.library import Library
 from keystride.physics.cpu import CpuSimulator
@@ -13,6 +13,7 @@ from keystride.robot.go2 import GO2
 from keystride.task.config import KeyframeRanges, TaskConfig
 from keystride.task.demonstrations import TARGET_LEAD, replay_action, replayable_frames
 from keystride.task.environment import KeyframeEnvironment
+from keystride.task.sampling import backward_frames
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,11 @@ def test_postures_and_leaps_can_be_replayed_from_the_push_on(library, replayable
         rows = np.flatnonzero(library.clip == clip)
         apex = rows[library.frames.position[rows, 2].argmax()]
         assert replayable[apex - 25 : apex].all()
+
+
+def test_walking_backwards_can_be_replayed():
+    library = Library(GO2, [as_clip(GO2, "walk_back", GAITS["walk_back"](GO2))], mirrored=False)
+    assert replayable_frames(GO2, library)[backward_frames(library)].mean() > 0.9
 
 
 def test_a_leap_beyond_the_motors_is_no_demonstration():

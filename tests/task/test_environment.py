@@ -1,6 +1,7 @@
 """The environment's contract with the learner."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,15 +12,15 @@ from keystride.physics.cpu import CpuSimulator
 from keystride.robot.go2 import GO2
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
 from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, joint_targets, randomization
-from keystride.task.rewards import tracking_reward
+from keystride.task.rewards import REWARDS, ControlStep, tracking_reward
 from keystride.task.symmetry import goal_mirror, state_mirror
 
 
-def make(library: Library, count: int = 16, seed: int = 0, **settings) -> KeyframeEnvironment:
+def make(library: Library, count: int = 16, seed: int = 0, rewards=REWARDS, **settings) -> KeyframeEnvironment:
     config = TaskConfig(**settings)
     bodies, _ = randomization(config)
     physics = CpuSimulator(GO2, count, randomization=bodies, seed=seed, threads=1)
-    return KeyframeEnvironment(GO2, physics, library, config, seed=seed)
+    return KeyframeEnvironment(GO2, physics, library, config, rewards=rewards, seed=seed)
 
 
 def noise(count: int, seed: int) -> np.ndarray:
@@ -113,6 +114,31 @@ def test_joint_limits_terminate_only_when_asked(library):
         environment._end[:] = 10**6
         outcomes.append(sum(environment.step(reach).terminated.sum() for _ in range(20)))
     assert outcomes[1] > outcomes[0]
+
+
+def test_swings_are_timed_from_lift_to_landing(library):
+    swings, loads = [], []
+
+    def watch(step: ControlStep) -> np.ndarray:
+        swings.append(step.swing[0])
+        loads.append(step.state.contact[0])
+        return np.zeros(1)
+
+    environment = make(library, count=1, rewards={"watch": watch}, reference_start=0.0)
+    environment._end[:] = 10**6
+    lifted = np.zeros((1, 12), dtype=np.float32)
+    lifted[0, [1, 2]] = 2.0, -3.0  # the front left leg draws its foot up, and the robot tips
+    for step in range(60):
+        environment.step(lifted if 20 <= step < 35 else np.zeros((1, 12), dtype=np.float32))
+    down = np.array(loads) > 1.0  # N
+    for foot in range(4):
+        grounded = np.flatnonzero(down[:, foot])
+        flights = {
+            int(b): 0.02 * (b - a - 1) for a, b in pairwise(grounded) if b > a + 1
+        }  # landing: seconds without load
+        timed = {int(i): swings[i][foot] for i in np.flatnonzero(np.array(swings)[:, foot]) if i > grounded[0]}
+        assert timed == pytest.approx(flights)
+    assert np.array(swings)[20:, 0].max() == pytest.approx(0.3, abs=0.1)
 
 
 def test_the_baseline_sees_the_next_keyframe_only(library):

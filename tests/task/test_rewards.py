@@ -82,4 +82,36 @@ def test_foot_drag_counts_feet_that_move_low():
     feet = previous.copy()
     feet[0, :, 2] = 0.02 + np.array([0.0, 0.0, rewards.CLEARANCE / 2, rewards.CLEARANCE])
     feet[0, 1:, :2] = 0.012, 0.016  # 1 m/s over 20 ms; the first foot stands
-    assert rewards.foot_drag(feet, previous, 0.02, 0.02) == pytest.approx(1.0 + 0.5 + 0.0)
+    assert rewards.foot_drag(feet, previous, np.zeros((1, 4, 3)), 0.02, 0.02) == pytest.approx(1.0 + 0.5 + 0.0)
+
+
+def test_a_foot_that_rolls_does_not_slide():
+    previous = np.full((1, 4, 3), 0.02)
+    feet = previous.copy()
+    feet[..., 0] += 0.004  # 0.2 m/s forwards
+    rates = np.zeros((1, 4, 3))
+    rates[..., 1] = 10.0  # rad/s about the lateral axis: the ball of 2 cm rolls at 0.2 m/s
+    assert rewards.foot_drag(feet, previous, rates, 0.02, 0.02) == pytest.approx(0.0)
+    assert rewards.foot_drag(feet, previous, -rates, 0.02, 0.02) == pytest.approx(4 * 0.4)
+
+
+def test_hurried_swings_cost_at_their_landing():
+    swing = np.zeros((4, 4))
+    swing[1, 0] = rewards.SWING + 0.01
+    swing[2, :2] = rewards.SWING - rewards.HURRY / 4
+    swing[3] = 0.02
+    assert rewards.hurry(swing) == pytest.approx([0.0, 0.0, 0.5, 4.0])
+
+
+def test_each_part_of_a_goal_counts_on_its_own():
+    """A miss in one component leaves the others' share; absent ones do not count; nothing before a keyframe is due."""
+    widths = np.array([0.2, 0.1, 0.1, 0.3, 0.7])
+    sizes = np.array([[[100.0, 0.0, 0.1, 0.0, 0.0]]])
+    everything = np.ones((1, 1, 5), dtype=bool)
+    due = np.ones((1, 1), dtype=bool)
+    assert rewards.goal_parts_met(sizes, everything, due, widths) == pytest.approx(
+        [(0.0 + 1.0 + 0.5 + 2.0) / 5], abs=1e-5
+    )
+    two = np.array([[[True, False, True, False, False]]])
+    assert rewards.goal_parts_met(sizes, two, due, widths) == pytest.approx([0.25], abs=1e-5)
+    assert rewards.goal_parts_met(sizes, everything, ~due, widths) == pytest.approx([0.0])

@@ -5,11 +5,13 @@ import pytest
 
 from keystride import geometry
 from keystride.keyframes.goals import COMPONENTS, goal_errors, used
+from keystride.motion.authored.catalogue import CATALOGUE
+from keystride.motion.authored.performance import as_clip
 from keystride.motion.library import Library
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 from keystride.task.config import EverydayRanges, KeyframeRanges, TaskConfig
-from keystride.task.sampling import LEAP_HEIGHT, RARE_POSTURES, Episodes, EpisodeSampler
+from keystride.task.sampling import LEAP_HEIGHT, RARE_POSTURES, Episodes, EpisodeSampler, backward_frames
 
 
 def draw(library: Library, count: int = 400, share: float = 0.0, seed: int = 0, **settings) -> Episodes:
@@ -149,6 +151,20 @@ def test_rare_postures_come_as_often_as_asked_and_all_of_them(leaping):
     shares = [np.isin(target, leaping.tagged[tag]).mean() for tag in tags]
     assert min(shares) > 0.5 / len(tags)
     assert np.array_equal(leaping.clip[episodes.frame[episodes.rare]], leaping.clip[target])
+
+
+def test_walking_backwards_comes_as_often_as_a_rare_posture():
+    library = Library(GO2, [as_clip(GO2, name, CATALOGUE[name](GO2)) for name in ("walk_back", "bow", "trot")])
+    back = backward_frames(library)
+    assert set(library.clip[back]) == {0, 3}  # the clip and its mirror image
+    sampler = EpisodeSampler(GO2, library, TaskConfig(goals="pose", ranges=KeyframeRanges(posture_share=1.0)))
+    episodes = sampler.draw(np.random.default_rng(0), 1000, 0.0)
+    target = episodes.frame + episodes.goals.step[:, 0]
+    assert np.isin(target, back).mean() == pytest.approx(0.5, abs=0.05)
+    behind = goal_errors(
+        episodes.goals, episodes.start.position, episodes.start.orientation, episodes.start.joint_angles
+    )[:, 0, 0]
+    assert (behind[np.isin(target, back)] < 0).mean() > 0.95
 
 
 def everyday(library: Library, count: int = 3000, **ranges) -> Episodes:

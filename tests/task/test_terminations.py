@@ -9,7 +9,7 @@ from keystride import geometry
 from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import State, standing_start
 from keystride.robot.go2 import GO2
-from keystride.task.terminations import LIMIT_MARGIN, at_joint_limit, fallen
+from keystride.task.terminations import HIT_SPEED, LIMIT_MARGIN, at_joint_limit, fallen
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,14 @@ def test_a_pitched_trunk_touches_with_its_corner(standing: State) -> None:
 
 
 @pytest.mark.parametrize("joint", [0, 5, 11])
-def test_one_joint_at_its_limit_is_enough(standing: State, joint: int) -> None:
+def test_one_joint_that_runs_into_its_limit_is_enough(standing: State, joint: int) -> None:
     assert not at_joint_limit(GO2, standing)[0]
     for limit, inwards in ((GO2.lower, 1.0), (GO2.upper, -1.0)):
-        angles = standing.joint_angles.copy()
+        angles, speeds = standing.joint_angles.copy(), np.zeros((1, 12))
         angles[0, joint] = limit[joint] + inwards * 0.9 * LIMIT_MARGIN
-        assert at_joint_limit(GO2, replace(standing, joint_angles=angles))[0]
+        speeds[0, joint] = -inwards * 1.1 * HIT_SPEED
+        assert at_joint_limit(GO2, replace(standing, joint_angles=angles, joint_velocities=speeds))[0]
+        assert not at_joint_limit(GO2, replace(standing, joint_angles=angles, joint_velocities=-speeds))[0]
+        assert not at_joint_limit(GO2, replace(standing, joint_angles=angles, joint_velocities=0.5 * speeds))[0]
         angles[0, joint] = limit[joint] + inwards * 1.1 * LIMIT_MARGIN
-        assert not at_joint_limit(GO2, replace(standing, joint_angles=angles))[0]
+        assert not at_joint_limit(GO2, replace(standing, joint_angles=angles, joint_velocities=speeds))[0]

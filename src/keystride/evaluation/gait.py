@@ -1,6 +1,6 @@
 """What the body does: gait, flights, and how fast the motors turn.
 
-Gait is measured from foot positions alone, in the same way for policies and for clips.
+Gait is measured from poses alone, in the same way for policies and for clips.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from keystride import geometry
 from keystride.evaluation.episodes import NEVER_FELL, EpisodeRollout
 from keystride.evaluation.results import Row, Subject, single_row
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.motion.clip import CLIP_FPS, difference
+from keystride.motion.clip import CLIP_FPS, angular_difference, difference
 from keystride.motion.signals import feet_in_world, foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import calf_rates
 
 MOVING = 0.15  # m/s of the base: below, it stands, and a gait means nothing
 TOUCH_HEIGHT = 0.005  # m: a foot this near to the ground touches it
@@ -31,16 +33,47 @@ class GaitFigures:
     duty_factor: Floats  # share of the time that a foot is planted, while moving
     stride_hz: Floats  # touch-downs a second and foot, while moving
     clearance_m: Floats  # highest point of a swing, mean over swings
-    slide_m_s: Floats  # of planted feet
+    slide_m_s: Floats  # of the centres of planted feet, which also move while the round feet roll
+    slip_m_s: Floats  # of the lowest points of planted feet: what really slides
     skating_share: Floats  # of the time that a foot touches the ground, moving faster than a planted one
     joint_acceleration: Floats  # rad/s^2, root mean square: trembling shows here
 
 
-def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_velocities: Floats) -> GaitFigures:
-    """feet (T, E, 4, 3) m and base_velocity (T, E, 3) m/s in the world, joint_velocities (T, E, 12) rad/s."""
+@dataclass(frozen=True)
+class Motion:
+    """Stretches of motion, of a policy or of clips; T frames of E stretches."""
+
+    feet: Floats  # (T, E, 4, 3) m, centres of the feet, world
+    rolling: Floats  # (T, E, 4, 2) m/s over the ground, of the feet's lowest points against their centres
+    base_velocity: Floats  # (T, E, 3) m/s, world
+    joint_angles: Floats  # (T, E, 12) rad
+    joint_velocities: Floats  # (T, E, 12) rad/s
+
+
+def motion_of_poses(
+    robot: Robot,
+    position: Floats,
+    orientation: Floats,
+    base_velocity: Floats,
+    joint_angles: Floats,
+    joint_velocities: Floats,
+) -> Motion:
+    """Return the motion of robots whose poses are known: (T, E, ...) each."""
+    feet = feet_in_world(robot, position, orientation, joint_angles)
+    calves = geometry.rotate(orientation[..., None, :], calf_rates(joint_angles, joint_velocities))  # (T, E, 4, 3)
+    rates = angular_difference(orientation)[..., None, :] + calves
+    rolling = robot.foot_radius * np.stack([-rates[..., 1], rates[..., 0]], axis=-1)
+    return Motion(feet, rolling, base_velocity, joint_angles, joint_velocities)
+
+
+def measure_gait(robot: Robot, motion: Motion) -> GaitFigures:
+    """Return the gait of every stretch."""
+    feet, base_velocity, joint_velocities = motion.feet, motion.base_velocity, motion.joint_velocities
     height = foot_clearance(feet, robot)  # (T, E, 4)
     down = planted_feet(feet, robot, CLIP_FPS)
-    speed = np.linalg.norm(difference(feet)[..., :2], axis=-1)  # (T, E, 4) m/s
+    velocity = difference(feet)[..., :2]
+    speed = np.linalg.norm(velocity, axis=-1)  # (T, E, 4) m/s
+    slip = np.linalg.norm(velocity + motion.rolling, axis=-1)
     moving = np.broadcast_to((np.linalg.norm(base_velocity[..., :2], axis=-1) > MOVING)[..., None], down.shape)
     landing = down & ~np.roll(down, 1, axis=0)
     landing[0] = False
@@ -50,6 +83,7 @@ def measure_gait(robot: Robot, feet: Floats, base_velocity: Floats, joint_veloci
         stride_hz=CLIP_FPS * _share(landing & moving, moving),
         clearance_m=np.array([swing_height(height[:, e], down[:, e]) for e in range(feet.shape[1])]),
         slide_m_s=_share(speed * down, down),
+        slip_m_s=_share(slip * down, down),
         skating_share=_share(touching & (speed > SKATING), touching),
         joint_acceleration=np.sqrt(np.mean(difference(joint_velocities)[1:] ** 2, axis=(0, 2))),
     )

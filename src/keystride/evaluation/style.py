@@ -1,30 +1,19 @@
 """Style, by measures that the discriminator does not see: distributions of joint motion, and gait."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from keystride.evaluation.episodes import EpisodeRollout
-from keystride.evaluation.gait import GaitFigures, measure_gait
+from keystride.evaluation.gait import GaitFigures, Motion, measure_gait, motion_of_poses
 from keystride.evaluation.results import Row, Subject, single_row
 from keystride.evaluation.suites import Setting, SuiteOutcome, draw_episodes
 from keystride.motion.library import Library
-from keystride.motion.signals import feet_in_world
 from keystride.robot.description import Floats, Robot
 
 STRETCH = 100  # frames; 2 s
 CLIP_STRETCHES = 2048  # enough that two draws of the clips hardly differ
 MIN_KEYFRAMES = 4  # at least, so that the stretch holds no idle time after the last
-
-
-@dataclass(frozen=True)
-class Motion:
-    """Stretches of motion, of a policy or of clips; T frames of E stretches."""
-
-    feet: Floats  # (T, E, 4, 3) world
-    base_velocity: Floats  # (T, E, 3) world
-    joint_angles: Floats  # (T, E, 12)
-    joint_velocities: Floats  # (T, E, 12)
 
 
 def style(setting: Setting) -> SuiteOutcome:
@@ -47,16 +36,28 @@ def style(setting: Setting) -> SuiteOutcome:
 def motion_of_rollout(robot: Robot, rollout: EpisodeRollout) -> Motion:
     """Return the motion of the first two seconds of every episode."""
     trace, some = rollout.trace, slice(0, STRETCH)
-    feet = feet_in_world(robot, trace.position[some], trace.orientation[some], trace.joint_angles[some])
-    return Motion(feet, trace.linear_velocity[some], trace.joint_angles[some], trace.joint_velocities[some])
+    return motion_of_poses(
+        robot,
+        trace.position[some],
+        trace.orientation[some],
+        trace.linear_velocity[some],
+        trace.joint_angles[some],
+        trace.joint_velocities[some],
+    )
 
 
 def motion_of_clips(robot: Robot, library: Library, random: np.random.Generator, count: int) -> Motion:
     """Stretches of two seconds, or as long as all of the drawn clips last."""
     first = library.draw(random, count, ahead=STRETCH - 1)
     frames = library.frames[first + np.arange(STRETCH)[:, None]]  # (T, E)
-    feet = feet_in_world(robot, frames.position, frames.orientation, frames.joint_angles)
-    return Motion(feet, frames.linear_velocity, frames.joint_angles, frames.joint_velocities)
+    return motion_of_poses(
+        robot,
+        frames.position,
+        frames.orientation,
+        frames.linear_velocity,
+        frames.joint_angles,
+        frames.joint_velocities,
+    )
 
 
 def frechet_distance(a: Floats, b: Floats) -> float:
@@ -82,7 +83,7 @@ def _rows(subject: Subject, robot: Robot, motion: Motion, reference: Motion, fal
         "frechet_angles_rad": _distance(motion.joint_angles, reference.joint_angles),
         "frechet_velocities_rad_s": _distance(motion.joint_velocities, reference.joint_velocities),
     }
-    gait = measure_gait(robot, motion.feet, motion.base_velocity, motion.joint_velocities)
+    gait = measure_gait(robot, motion)
     measured = {field.name: getattr(gait, field.name) for field in fields(GaitFigures)}
     return [
         single_row(subject, name, values[~np.isnan(values)], episodes=episodes, falls=falls)

@@ -29,7 +29,8 @@ METRIC_HEADINGS = {
     "duty_factor": "duty factor",
     "stride_hz": "stride frequency, Hz",
     "clearance_m": "foot clearance, m",
-    "slide_m_s": "sliding of planted feet, m/s",
+    "slide_m_s": "movement of planted feet, m/s",
+    "slip_m_s": "slip of planted feet, m/s",
     "skating_share": "feet on the ground that skate, share",
     "joint_acceleration": "joint acceleration (rms), rad/s²",
 }

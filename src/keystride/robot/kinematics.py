@@ -39,6 +39,16 @@ def joints_from_feet(robot: Robot, feet: Floats) -> tuple[Floats, Floats]:
     return joints, miss
 
 
+def calf_rates(joints: Floats, joint_velocities: Floats) -> Floats:
+    """Return angular velocities (..., 4, 3) of the calves against the base, in its frame, rad/s; (..., 12) each.
+
+    A foot is a ball at the end of its calf: while it stands, the ball rolls, and its centre moves although nothing slides.
+    """
+    hip = joints[..., 0::3]  # (..., 4)
+    pitch = joint_velocities[..., 1::3] + joint_velocities[..., 2::3]
+    return np.stack([joint_velocities[..., 0::3], pitch * np.cos(hip), pitch * np.sin(hip)], axis=-1)
+
+
 def standing_height(robot: Robot, joints: Floats) -> Floats:
     """Return the height of the base over flat ground when the lowest foot touches it and the trunk is level; (...,)."""
     return -feet_from_joints(robot, joints)[..., 2].min(axis=-1) + robot.foot_radius

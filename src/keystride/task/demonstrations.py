@@ -8,7 +8,7 @@ from keystride.physics.cpu import CpuSimulator
 from keystride.physics.simulator import StartState, State
 from keystride.robot.description import Floats, Robot
 from keystride.task.rewards import Bools
-from keystride.task.sampling import RARE_POSTURES
+from keystride.task.sampling import RARE_POSTURES, backward_frames
 
 TARGET_LEAD = 0.0275  # s by which joint targets run ahead of the clip: a PD servo lags behind its target
 REPLAY_STEPS = 60  # control steps of one replay
@@ -65,9 +65,9 @@ def replayable_frames(robot: Robot, library: Library) -> Bools:
 def _starts(library: Library) -> Indices:
     """Return every tenth frame of authored rare motions and of what leads up to them; few motions of a real dog can be replayed."""
     wanted = np.zeros(len(library), dtype=bool)
-    for tag in RARE_TAGS:
-        frames = library.tagged.get(tag, np.zeros(0, dtype=np.intp))
-        frames = frames[library.authored[library.clip[frames]]]
+    nothing = np.zeros(0, dtype=np.intp)
+    for rare in (*(library.tagged.get(tag, nothing) for tag in RARE_TAGS), backward_frames(library)):
+        frames = rare[library.authored[library.clip[rare]]]
         for lead in range(0, RUN_UP + 1, REPLAY_STRIDE):
             wanted[np.maximum(frames - lead, library.first[frames])] = True
     wanted &= (np.arange(len(library)) - library.first) % REPLAY_STRIDE == 0

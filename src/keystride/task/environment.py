@@ -35,6 +35,10 @@ MET_DISTANCE = 0.2  # m: a keyframe nearer than this counts as met in the metric
 ERROR_SMOOTHING = 0.98  # share of the smoothed errors, which the kernel widths follow, that is kept at each update
 SHOWN_AFTER = 12  # control steps after its keyframe for which a clip is still shown: a leap has to be landed
 SHOWN_BEND, SHOWN_DROP = 0.5, 0.15  # rad and m: farther from the clip than this, its actions no longer help
+TOUCHING = 1.0  # N on a foot that is on the ground
+UNKNOWN_SWING = (
+    50  # control steps that a foot counts as having been in the air when an episode begins: no swing is that short
+)
 STANDING_TALL = 0.36  # m: a robot that was higher when the last keyframe was due has to come down before standing still
 
 RANDOMIZATIONS: dict[str, tuple[Randomization | None, SensorErrors]] = {
@@ -110,6 +114,7 @@ class KeyframeEnvironment:
         self._action = np.zeros((count, len(robot.joint_names)))
         self._frame, self._turn = np.zeros(count, dtype=np.intp), np.zeros(count)  # of the clip that an episode follows
         self._follows, self._rare = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        self._airborne = np.zeros((count, 4), dtype=np.int64)  # control steps since each foot was last on the ground
         self._place = np.zeros((count, 3))  # where the robot was when its last keyframe was due
         self._sensors = Sensors(randomization(config)[1], count, seed=seed + 1)
         self._random_share = config.ranges.random_share[0]
@@ -229,6 +234,7 @@ class KeyframeEnvironment:
             widths=followed_widths(self.config.goal_widths, self._reached),
             following=following,
             clip=self._clip_state(following, frames[following]),
+            swing=self._swing(),
             waiting=self._now > self._last,
             waiting_position=self._place,
             log=self._count,
@@ -244,6 +250,13 @@ class KeyframeEnvironment:
             sizes[rows] = error_sizes(error)
             self._count_errors(sizes[rows], goals.presence[rows] & due[rows][..., None])
         return sizes
+
+    def _swing(self) -> Floats:
+        """Return (E, 4) how long feet that land on this step were in the air, s, and 0 for the others; and go on counting."""
+        down = self._state.contact > TOUCHING
+        swing = np.where(down, self._airborne, 0) * CONTROL_DT
+        self._airborne = np.where(down, 0, self._airborne + 1)
+        return swing
 
     def _clip_state(self, ids: NDArray[np.intp], rows: NDArray[np.intp]) -> State:
         """Return the clip's state at frames `rows`, moved to where the episodes `ids` began and turned as they are."""
@@ -299,6 +312,7 @@ class KeyframeEnvironment:
         self._frame[ids], self._turn[ids] = episodes.frame, episodes.turn
         self._follows[ids], self._rare[ids] = episodes.follows, episodes.rare
         self._place[ids] = episodes.start.position
+        self._airborne[ids] = UNKNOWN_SWING
         self._action[ids] = (episodes.start.joint_angles - self.robot.stance) / self.robot.action_scale
         self._state = self.physics.state()
         self._features[ids] = features_of_state(state_rows(self._state, ids))
@@ -316,7 +330,7 @@ class KeyframeEnvironment:
             self._tally[name] = (total + float(np.sum(values)), count + values.size)
 
 
-_PER_ROBOT = ("now", "end", "last", "action", "frame", "turn", "follows", "rare", "place")
+_PER_ROBOT = ("now", "end", "last", "action", "frame", "turn", "follows", "rare", "place", "airborne")
 
 
 def _replaced(state: State, other: State, ids: NDArray[np.intp]) -> State:

@@ -10,13 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT, Goals
 from keystride.physics.simulator import State, state_rows
 from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import calf_rates
 from keystride.task.config import GoalWidths, RegularizationWidths, TaskConfig
 
 Bools = NDArray[np.bool_]
 CLEARANCE = 0.05  # m: how high dogs of this size lift their feet
+SWING = 0.24  # s for which dogs of this size have a foot in the air
+HURRY = 0.1  # s: a swing shorter than `SWING` by this much costs all that a swing can cost
+HURRY_COST = 0.5
 FOOT_DRAG = 1.0  # m/s over all feet at which the reward for footwork falls to 1 / e
 
 
@@ -106,11 +111,20 @@ def standing_still(state: State, position: Floats) -> Floats:
     )
 
 
-def foot_drag(feet: Floats, previous: Floats, dt: float, foot_radius: float) -> Floats:
-    """Return how fast feet (E, 4, 3) move along the ground, m/s, summed over the feet; those lifted by `CLEARANCE` do not count."""
-    speed = np.linalg.norm((feet - previous)[..., :2], axis=-1) / dt  # (E, 4)
+def foot_drag(feet: Floats, previous: Floats, rates: Floats, dt: float, foot_radius: float) -> Floats:
+    """Return how fast the lowest points of feet (E, 4, 3) slide, m/s, summed over the feet; those lifted by `CLEARANCE` do not count.
+
+    rates (E, 4, 3) are the angular velocities of the calves in the world: a foot that only rolls does not slide.
+    """
+    rolling = foot_radius * np.stack([-rates[..., 1], rates[..., 0]], axis=-1)
+    speed = np.linalg.norm((feet - previous)[..., :2] / dt + rolling, axis=-1)  # (E, 4)
     nearness = np.clip(1.0 - (feet[..., 2] - foot_radius) / CLEARANCE, 0.0, 1.0)
     return np.sum(speed * nearness, axis=-1)
+
+
+def hurry(swing: Floats) -> Floats:
+    """Return by how much feet that land had too little time in the air, summed over the feet; swing (E, 4) s, 0 where none lands."""
+    return np.sum(np.clip((SWING - swing) / HURRY, 0.0, 1.0) * (swing > 0), axis=-1)
 
 
 def error_sizes(error: Floats) -> Floats:
@@ -127,6 +141,15 @@ def goals_met(sizes: Floats, presence: Bools, due: Bools, widths: Floats) -> Flo
     """
     terms = np.where(presence, np.exp(-((sizes / widths) ** 2)), 1.0)
     return np.sum(np.prod(terms, axis=-1) * due, axis=-1)
+
+
+def goal_parts_met(sizes: Floats, presence: Bools, due: Bools, widths: Floats) -> Floats:
+    """Return the mean over the components present of 1 / (1 + (error / width)^2), on the one step when a keyframe is due; (E,).
+
+    A robot that missed the place still learns about the posture, and errors far beyond the widths still matter.
+    """
+    terms = np.where(presence, 1.0 / (1.0 + (sizes / widths) ** 2), 0.0)
+    return np.sum(terms.sum(axis=-1) / np.maximum(presence.sum(axis=-1), 1) * due, axis=-1)
 
 
 def paper_widths(widths: GoalWidths) -> Floats:
@@ -159,6 +182,7 @@ class ControlStep:
     widths: Floats  # (5,) of the goal kernels
     following: NDArray[np.intp]  # (n,) robots whose episode follows a clip
     clip: State  # of those: the clip's state at this moment
+    swing: Floats  # (E, 4) s that a foot which lands on this step was in the air, 0 for the others
     waiting: Bools  # (E,) the last keyframe was due before this step
     waiting_position: Floats  # (E, 3) where the robot was then
     log: Callable[[str, NDArray[Any]], None]  # add values to a metric; its mean is written with every iteration
@@ -175,6 +199,15 @@ def goal_reward(step: ControlStep) -> Floats:
     if len(rows):
         reward[rows] = goals_met(step.errors[rows], step.goals.presence[rows], step.due[rows], step.widths)
         step.log("goal_reward_when_due", reward[rows])
+    return reward
+
+
+def goal_parts_reward(step: ControlStep) -> Floats:
+    """Reward each component of a keyframe on its own, on the step when it is due; zero on all others."""
+    reward = np.zeros(len(step.due))
+    rows = np.flatnonzero(step.due.any(axis=1))
+    if len(rows):
+        reward[rows] = goal_parts_met(step.errors[rows], step.goals.presence[rows], step.due[rows], step.widths)
     return reward
 
 
@@ -212,14 +245,19 @@ def stillness_reward(step: ControlStep) -> Floats:
 
 
 def footwork_reward(step: ControlStep) -> Floats:
-    """Reward feet that stay where they stand and are lifted when they swing."""
-    drag = foot_drag(step.state.feet_in_world, step.before.feet_in_world, CONTROL_DT, step.robot.foot_radius)
+    """Reward feet that stay where they stand, and that are lifted and take their time when they swing."""
+    state = step.state
+    turning = state.angular_velocity[:, None] + calf_rates(state.joint_angles, state.joint_velocities)
+    rates = geometry.rotate(state.orientation[:, None], turning)
+    drag = foot_drag(state.feet_in_world, step.before.feet_in_world, rates, CONTROL_DT, step.robot.foot_radius)
     step.log("foot_drag", drag)
-    return np.exp(-drag / FOOT_DRAG)
+    step.log("swing_seconds", step.swing[step.swing > 0])
+    return np.exp(-drag / FOOT_DRAG) - HURRY_COST * hurry(step.swing)
 
 
 REWARDS: Mapping[str, Reward] = {
     "goal": goal_reward,
+    "goal_parts": goal_parts_reward,
     "regularization": regularization_reward,
     "tracking": tracking_reward,
     "stillness": stillness_reward,

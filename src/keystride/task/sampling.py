@@ -20,6 +20,7 @@ LEAP_HEIGHT = 1.2  # times the standing height: beyond the reach of the legs
 APEX_DROP = 0.004  # m below the apex of a leap that its keyframe may be: 28 ms before or after it
 LEAP_LEAD = 3  # fewest steps from an episode's start to its leap: some begin in flight, some at the take-off
 RARE_POSTURES = ("paw_up", "sit", "lie", "bow", "stretch", "crouch", "look", "sway", "rear")  # tags of clips
+BACKWARD_SPEED = -0.2  # m/s
 POSTURE_LEAD = (10, 100)  # steps from an episode's start to its rare posture
 
 
@@ -43,8 +44,8 @@ class EpisodeSampler:
         self.leap_height = LEAP_HEIGHT * float(standing_height(robot, robot.stance))  # m
         self.calm = _calm_frames(library, ahead=config.ranges.interval_steps[1])
         self.leaps = _leap_frames(library, behind=config.ranges.interval_steps[1])
-        tagged = (library.tagged[tag] for tag in RARE_POSTURES if tag in library.tagged)
-        frames = (frames[frames - library.first[frames] >= POSTURE_LEAD[0]] for frames in tagged)
+        kinds = (*(library.tagged[tag] for tag in RARE_POSTURES if tag in library.tagged), backward_frames(library))
+        frames = (frames[frames - library.first[frames] >= POSTURE_LEAD[0]] for frames in kinds)
         self.postures = [found for found in frames if len(found)]
 
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
@@ -115,6 +116,13 @@ def _log_uniform(random: np.random.Generator, limits: tuple[int, int], shape: tu
     """Return log-uniform whole numbers between the limits."""
     low, high = np.log(limits[0]), np.log(limits[1])
     return np.rint(np.exp(random.uniform(low, high, size=shape))).astype(np.int64)
+
+
+def backward_frames(library: Library) -> Indices:
+    """Return frames of authored clips in which the robot walks backwards: dogs hardly do, but people ask for it."""
+    heading = geometry.yaw_of(library.frames.orientation)
+    forward = geometry.rotate_yaw(-heading, library.frames.linear_velocity)[:, 0]
+    return np.flatnonzero((forward < BACKWARD_SPEED) & library.authored[library.clip])
 
 
 def _calm_frames(library: Library, ahead: int) -> Indices:
@@ -216,7 +224,9 @@ def _everyday_goals(
     shape = step.shape
     seconds = np.diff(step, axis=1, prepend=0) * CONTROL_DT  # (n, K)
     kind = random.choice(3, size=shape, p=ranges.shares)  # elsewhere, on the spot, stay
-    direction = random.uniform(-np.pi, np.pi, size=shape) * np.where(random.random(shape) < 0.5, 1.0, 1 / 3)
+    lot = random.random(shape)  # anywhere, ahead, or behind
+    narrow = np.where(lot < 0.3, 1.0, 1 / 3)
+    direction = geometry.wrap(random.uniform(-np.pi, np.pi, size=shape) * narrow + np.where(lot > 0.7, np.pi, 0.0))
     ahead = np.where(np.cos(direction) > 0.0, ranges.speed_ahead, ranges.speed_back)
     speed = 1.0 / np.hypot(np.cos(direction) / ahead, np.sin(direction) / ranges.speed_sideways)
     moving = np.maximum(seconds - ranges.reaction, 0.25 * seconds)
