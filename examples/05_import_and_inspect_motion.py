@@ -9,7 +9,7 @@ import keystride
 from keystride.motion.authored.catalogue import authored_clips
 from keystride.motion.importers.catalogue import ImportOptions
 from keystride.motion.importers.importing import RefusedFile, import_files
-from keystride.motion.index import save_library
+from keystride.motion.library import save_library
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from keystride.keyframes.goals import GOAL_SIZE
 from keystride.motion.library import Library
-from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import CpuSimulator
 from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig
 from keystride.task.environment import KeyframeEnvironment, Observation, randomization

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from keystride.commands.main import main
-from keystride.motion.index import load_library_clips
+from keystride.motion.library import load_library_clips
 from keystride.robot.go2 import GO2
-from keystride.robot.picture import draw_robot
+from keystride.robot.model import draw_robot
 
 
 def write_standing(path: Path, height: float = 0.333, frames: int = 60) -> None:

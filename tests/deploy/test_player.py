@@ -8,7 +8,7 @@ from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.preflight import Refused, open_player, try_player
 from keystride.keyframes.goals import empty_goals
 from keystride.keyframes.script import Keyframe, Script
-from keystride.policy.metadata import Metadata, PolicyError, sealed
+from keystride.policy.bundle import Metadata, PolicyError, sealed
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 

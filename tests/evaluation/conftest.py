@@ -13,7 +13,7 @@ from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals, empty_goals
 from keystride.motion.authored.catalogue import CATALOGUE
 from keystride.motion.authored.performance import as_clip
 from keystride.motion.library import Library
-from keystride.policy.metadata import Metadata, sealed
+from keystride.policy.bundle import Metadata, sealed
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height

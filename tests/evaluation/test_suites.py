@@ -21,7 +21,7 @@ from keystride.evaluation.suites import (
 from keystride.keyframes.goals import empty_goals
 from keystride.motion.authored.catalogue import CATALOGUE
 from keystride.motion.authored.performance import as_clip
-from keystride.motion.index import save_library
+from keystride.motion.library import save_library
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 

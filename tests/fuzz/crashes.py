@@ -26,7 +26,7 @@ from seeds import csv_text, library, script, swaying, tiny_trainer
 
 from keystride import files
 from keystride.keyframes.files import load_script, save_script
-from keystride.motion.index import load_library_clips, save_library
+from keystride.motion.library import load_library_clips, save_library
 from keystride.robot.go2 import GO2
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import Document, SavedFile

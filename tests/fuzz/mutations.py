@@ -258,7 +258,7 @@ def damage_onnx(content: bytes, random: Random) -> bytes:
     """Change the graph or the metadata, and give the file a checksum that is right again."""
     import onnx
 
-    from keystride.policy.metadata import ZEROS, sealed
+    from keystride.policy.bundle import ZEROS, sealed
 
     model = onnx.load_from_string(content)
     properties = {entry.key: entry.value for entry in model.metadata_props}

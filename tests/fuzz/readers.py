@@ -18,11 +18,9 @@ from keystride.keyframes.feasibility import warnings
 from keystride.keyframes.files import load_script, parse_script
 from keystride.keyframes.resolve import resolve
 from keystride.motion.clip import CLIP_ARRAYS, Clip, load_clip
-from keystride.motion.importers.animal import load_skeleton
+from keystride.motion.importers.animal import load_selection, load_skeleton
 from keystride.motion.importers.importing import INTERNAL, ImportOptions, RefusedFile, import_files
-from keystride.motion.importers.selection import load_selection
-from keystride.motion.index import load_library_clips
-from keystride.motion.library import Library
+from keystride.motion.library import Library, load_library_clips
 from keystride.policy.curve import read_curve
 from keystride.policy.runtime import ExportedCritics, Policy
 from keystride.robot.catalogue import load_robot
@@ -83,7 +81,7 @@ def read_upload(path: Path) -> None:
 
 
 def read_bundle(path: Path) -> None:
-    from keystride.policy.trained import load_trained, metadata_of
+    from keystride.policy.export import load_trained, metadata_of
 
     metadata_of(load_trained(path.parent, GO2), GO2, values=False)  # as export does
 

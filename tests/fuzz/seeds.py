@@ -17,7 +17,7 @@ from keystride.keyframes.script import Keyframe, Script
 from keystride.learner.config import CPU, DiscriminatorConfig, NetworkConfig
 from keystride.motion.clip import Clip, make_clip, save_clip
 from keystride.motion.importers.relatives import A1, MAX
-from keystride.motion.index import save_library
+from keystride.motion.library import save_library
 from keystride.policy.bundle import SHIPPED
 from keystride.robot.catalogue import robot_text
 from keystride.robot.description import Floats, Robot

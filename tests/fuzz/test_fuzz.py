@@ -165,7 +165,7 @@ def test_a_pipe_does_not_block_the_reader(tmp_path: Path):
 def test_external_data_is_refused_before_the_runtime_sees_it(seeds: Path, tmp_path: Path):
     import onnx
 
-    from keystride.policy.metadata import ZEROS, sealed
+    from keystride.policy.bundle import ZEROS, sealed
 
     model = onnx.load(seeds / "policy" / "policy.onnx")
     properties = {entry.key: entry.value for entry in model.metadata_props} | {"file_sha256": ZEROS}

@@ -4,8 +4,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from keystride.motion.clip import Clip, make_clip
-from keystride.motion.plots import contact_rows, lines, svg, tag_band, time_axis
-from keystride.motion.report import library_page, segments_in
+from keystride.motion.report import contact_rows, library_page, lines, segments_in, svg, tag_band, time_axis
 from keystride.robot.go2 import GO2
 
 

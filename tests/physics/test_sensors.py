@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.physics.cpu import CpuSimulator
 from keystride.physics.sensors import NO_ERRORS, ROBOT_ERRORS, SensorErrors, Sensors
-from keystride.physics.simulator import State, standing_start
+from keystride.physics.simulator import CpuSimulator, State, standing_start
 from keystride.robot.go2 import GO2
 
 COUNT = 500

@@ -11,9 +11,9 @@ from keystride.learner.config import CPU, DiscriminatorConfig, NetworkConfig
 from keystride.learner.trainer import Trainer
 from keystride.motion.clip import make_clip
 from keystride.motion.library import Library
+from keystride.policy.export import Trained, load_trained
 from keystride.policy.packing import pack
 from keystride.policy.runtime import Policy
-from keystride.policy.trained import Trained, load_trained
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 from keystride.task.config import KeyframeRanges, TaskConfig

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
-from keystride.policy.bundle import POLICY_FILE
-from keystride.policy.metadata import Metadata
+from keystride.policy.bundle import POLICY_FILE, Metadata
 from keystride.policy.runtime import Policy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()

@@ -10,11 +10,10 @@ from keystride.learner.config import NetworkConfig
 from keystride.learner.networks import Actor, Critics, Observations, by_length, packed
 from keystride.learner.rollout import tensors
 from keystride.motion.library import Library
-from keystride.physics.cpu import CpuSimulator
-from keystride.policy.export import CriticGraph, GraphInputs, PolicyGraph
+from keystride.physics.simulator import CpuSimulator
+from keystride.policy.export import CriticGraph, GraphInputs, PolicyGraph, Trained
 from keystride.policy.interface import BITS, INPUTS
 from keystride.policy.runtime import ExportedCritics, Policy
-from keystride.policy.trained import Trained
 from keystride.robot.go2 import GO2
 from keystride.task.config import KeyframeRanges, TaskConfig
 from keystride.task.environment import KeyframeEnvironment, joint_targets

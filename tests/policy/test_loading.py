@@ -8,9 +8,8 @@ import torch
 from keystride.errors import UserError
 from keystride.learner.trainer import Trainer
 from keystride.motion.library import Library
-from keystride.policy.bundle import POLICY_FILE, WEIGHTS, run_checkpoint
+from keystride.policy.bundle import POLICY_FILE, WEIGHTS, PolicyError, run_checkpoint
 from keystride.policy.loading import Weights, fingerprint, load_weights, save_weights
-from keystride.policy.metadata import PolicyError
 from keystride.training.build import make_trainer
 from keystride.training.config import TrainingConfig, resolved_stages, write_config
 from keystride.training.run_folder import RunFolder

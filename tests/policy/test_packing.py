@@ -8,12 +8,21 @@ import pytest
 import yaml
 
 from keystride.errors import FileError
-from keystride.policy.bundle import CARD, CONFIG, CRITIC, CURVE, FIGURES, POLICY_FILE, WEIGHTS, run_checkpoint
+from keystride.policy.bundle import (
+    CARD,
+    CONFIG,
+    CRITIC,
+    CURVE,
+    FIGURES,
+    POLICY_FILE,
+    WEIGHTS,
+    PolicyError,
+    run_checkpoint,
+)
+from keystride.policy.export import Trained, load_trained
 from keystride.policy.loading import Weights, load_weights, save_weights
-from keystride.policy.metadata import PolicyError
 from keystride.policy.packing import card, check_bundle, pack
 from keystride.policy.runtime import Policy
-from keystride.policy.trained import Trained, load_trained
 from keystride.robot.go2 import GO2
 
 ROW = {

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from keystride.motion.clip import make_clip
-from keystride.motion.index import save_library
-from keystride.policy.bundle import CONFIG
-from keystride.policy.metadata import PolicyError
+from keystride.motion.library import save_library
+from keystride.policy.bundle import CONFIG, PolicyError
 from keystride.policy.provenance import AUTHORED, licence_of, read_settings, training_sources
 from keystride.robot.go2 import GO2
 

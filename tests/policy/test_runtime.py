@@ -12,8 +12,7 @@ from keystride.keyframes.goals import Goals, empty_goals
 from keystride.keyframes.resolve import stack, window
 from keystride.learner.config import WITH_DEMONSTRATIONS
 from keystride.physics.simulator import State
-from keystride.policy.bundle import CRITIC, POLICY_FILE
-from keystride.policy.metadata import ZEROS, PolicyError, sealed
+from keystride.policy.bundle import CRITIC, POLICY_FILE, ZEROS, PolicyError, sealed
 from keystride.policy.runtime import ExportedCritics, Network, Policy
 from keystride.robot.go2 import GO2
 

@@ -8,7 +8,7 @@ import pytest
 from keystride.motion.authored.catalogue import DIRECTED_CLIPS, GAITS, JUMPS
 from keystride.motion.authored.performance import as_clip
 from keystride.motion.library import Library
-from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import CpuSimulator
 from keystride.robot.go2 import GO2
 from keystride.task.config import KeyframeRanges, TaskConfig
 from keystride.task.demonstrations import TARGET_LEAD, replay_action, replayable_frames

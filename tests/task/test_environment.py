@@ -8,7 +8,7 @@ import pytest
 
 from keystride.keyframes.goals import used
 from keystride.motion.library import Library
-from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import CpuSimulator
 from keystride.robot.go2 import GO2
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
 from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, joint_targets, randomization

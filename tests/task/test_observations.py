@@ -4,8 +4,7 @@ import numpy as np
 import torch
 
 from keystride.motion.library import Library
-from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import StartState
+from keystride.physics.simulator import CpuSimulator, StartState
 from keystride.robot.go2 import GO2
 from keystride.task.observations import (
     FEATURE_SIZE,

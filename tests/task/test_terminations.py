@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import State, standing_start
+from keystride.physics.simulator import CpuSimulator, State, standing_start
 from keystride.robot.go2 import GO2
 from keystride.task.terminations import HIT_SPEED, LIMIT_MARGIN, at_joint_limit, fallen
 

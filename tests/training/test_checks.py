@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from keystride.errors import UserError
-from keystride.policy.metadata import PolicyError
+from keystride.policy.bundle import PolicyError
 from keystride.training import TrainingConfig, TrainingStage
 from keystride.training.checks import check, process_count
 from keystride.training.settings import overridden

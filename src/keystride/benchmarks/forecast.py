@@ -31,7 +31,7 @@ class BenchmarkForecast:
     """Print JSON instead of sentences."""
 
     def run(self) -> int:
-        from keystride.policy.metadata import PolicyError
+        from keystride.policy.bundle import PolicyError
         from keystride.robot.catalogue import load_robot
 
         try:

@@ -86,8 +86,7 @@ def _batched(robot: "Robot", envs: int, threads: int) -> Callable[[], None]:
     """Return a function that takes a control step of all robots, some of which are reset."""
     import numpy as np
 
-    from keystride.physics.cpu import CpuSimulator
-    from keystride.physics.simulator import Randomization, standing_start
+    from keystride.physics.simulator import CpuSimulator, Randomization, standing_start
     from keystride.robot.kinematics import standing_height
 
     height = float(standing_height(robot, robot.stance))
@@ -111,8 +110,7 @@ def _raw(robot: "Robot") -> Callable[[], None]:
     import mujoco
     import numpy as np
 
-    from keystride.physics.cpu import training_model
-    from keystride.physics.simulator import PHYSICS_STEPS
+    from keystride.physics.simulator import PHYSICS_STEPS, training_model
     from keystride.robot.kinematics import standing_height
 
     model = training_model(robot)

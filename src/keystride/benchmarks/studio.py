@@ -72,7 +72,7 @@ class BenchmarkStudio:
         import json
 
         from keystride.files import write_atomically
-        from keystride.policy.metadata import PolicyError
+        from keystride.policy.bundle import PolicyError
         from keystride.robot.catalogue import load_robot
 
         robot, found = load_robot(self.robot), self._earlier()

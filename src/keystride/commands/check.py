@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from keystride.keyframes.feasibility import Demand
     from keystride.keyframes.resolve import Spot
     from keystride.keyframes.script import Keyframe, Script
-    from keystride.policy.metadata import Metadata
+    from keystride.policy.bundle import Metadata
     from keystride.robot.description import Robot
 
 
@@ -103,7 +103,7 @@ def _report(
     from rich.text import Text
 
     from keystride.keyframes.feasibility import warnings
-    from keystride.policy.outside import outside_training, planned, waypoint_lines
+    from keystride.policy.guide import outside_training, planned, waypoint_lines
 
     last = script.keyframes[-1]
     console.print(Text(f"{path}: {len(script.keyframes)} keyframes in {last.time:g} s"))

@@ -94,7 +94,7 @@ class DeployGo2:
     def run(self) -> int:
         from keystride.deploy.preflight import Refused
         from keystride.keyframes.problems import ScriptError
-        from keystride.policy.metadata import PolicyError
+        from keystride.policy.bundle import PolicyError
 
         try:
             return self._dry_run() if self.dry_run else self._deploy()

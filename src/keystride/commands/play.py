@@ -133,7 +133,7 @@ def _load_script(path: Path, robot: Robot) -> Script:
 def _warn(policy: Policy, script: Script, robot: Robot, *, inbetween: bool) -> None:
     """Print what is beyond the robot or the policy's training; the script is played all the same."""
     from keystride.keyframes.feasibility import warnings
-    from keystride.policy.outside import outside_training, planned
+    from keystride.policy.guide import outside_training, planned
 
     plan = planned(script, policy.metadata, robot) if inbetween else None
     outside = outside_training(script, policy.metadata, robot, inbetween=inbetween)

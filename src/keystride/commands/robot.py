@@ -93,7 +93,7 @@ def _print_table(figures: dict[str, Any]) -> None:
 def _draw(robot: Robot, path: Path) -> None:
     import sys
 
-    from keystride.robot.picture import write_png
+    from keystride.robot.model import write_png
 
     picture = _picture(robot)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ def _draw(robot: Robot, path: Path) -> None:
 
 
 def _picture(robot: Robot) -> Any:
-    from keystride.robot.picture import draw_robot
+    from keystride.robot.model import draw_robot
 
     try:
         return draw_robot(robot, robot.stance)

@@ -54,7 +54,7 @@ class OpenStudio:
 
     def run(self) -> int:
         from keystride.keyframes.problems import ScriptError
-        from keystride.policy.metadata import PolicyError
+        from keystride.policy.bundle import PolicyError
         from keystride.robot.catalogue import load_robot
         from keystride.studio.live.live_run import Target
         from keystride.studio.playback import controllers

@@ -21,7 +21,7 @@ from keystride.keyframes.files import load_script
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
-from keystride.policy.outside import outside_training
+from keystride.policy.guide import outside_training
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from keystride import geometry
 from keystride.evaluation.errors import keyframe_errors, met
 from keystride.keyframes.goals import CONTROL_DT, Goals, used
-from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import Randomization, Simulator, StartState, State, standing_start
+from keystride.physics.simulator import CpuSimulator, Randomization, Simulator, StartState, State, standing_start
 from keystride.policy.guide import guided
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height

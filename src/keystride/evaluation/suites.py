@@ -15,8 +15,7 @@ from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS, MATCHING_SCEN
 from keystride.keyframes.goals import COMPONENTS, Goals, with_components
 from keystride.motion.authored.catalogue import authored_clips
 from keystride.motion.clip import Clip
-from keystride.motion.index import INDEX, load_library_clips
-from keystride.motion.library import Library
+from keystride.motion.library import INDEX, Library, load_library_clips
 from keystride.physics.simulator import Randomization, StartState
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Robot

@@ -10,8 +10,7 @@ from keystride import geometry
 from keystride.motion.clip import Clip
 from keystride.motion.retargeting.retarget import Animal
 from keystride.robot.description import Floats, Robot
-from keystride.robot.model import load_spec
-from keystride.robot.picture import RgbImage, look
+from keystride.robot.model import RgbImage, load_spec, look
 
 BONE_COLOUR = np.array([0.93, 0.62, 0.25, 1.0], dtype=np.float32)
 BONE_RADIUS = 0.012  # m

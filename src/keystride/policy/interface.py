@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from keystride.policy.metadata import PolicyError
+from keystride.policy.bundle import PolicyError
 from keystride.reading import MIB, one_line
 
 # B robots, K keyframes; both may be any number from one on.

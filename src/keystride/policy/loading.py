@@ -8,8 +8,16 @@ import numpy as np
 from safetensors.numpy import save
 
 from keystride.errors import FileError
-from keystride.policy.bundle import POLICY_FILE, WEIGHTS, find, is_bundle, is_checkpoint, onnx_file, run_checkpoint
-from keystride.policy.metadata import PolicyError
+from keystride.policy.bundle import (
+    POLICY_FILE,
+    WEIGHTS,
+    PolicyError,
+    find,
+    is_bundle,
+    is_checkpoint,
+    onnx_file,
+    run_checkpoint,
+)
 from keystride.policy.runtime import Network, Policy
 from keystride.reading import read_tensors
 from keystride.robot.description import Robot
@@ -45,8 +53,7 @@ def _up_to_date(run: Path, robot: Robot) -> bool:
 
 
 def _export(place: Path, robot: Robot) -> bytes:
-    from keystride.policy.export import policy_file
-    from keystride.policy.trained import load_trained
+    from keystride.policy.export import load_trained, policy_file
 
     return policy_file(load_trained(place, robot), robot)
 

@@ -20,17 +20,17 @@ from keystride.policy.bundle import (
     NOTES_FILE,
     POLICY_FILE,
     WEIGHTS,
+    Metadata,
+    PolicyError,
     find,
     home,
     is_bundle,
 )
 from keystride.policy.curve import read_bundle_curve, read_curve
-from keystride.policy.export import critic_file, policy_file
+from keystride.policy.export import critic_file, load_trained, policy_file
 from keystride.policy.loading import fingerprint, load_weights, save_weights
-from keystride.policy.metadata import Metadata, PolicyError
 from keystride.policy.provenance import read_recipe, read_settings
 from keystride.policy.runtime import ExportedCritics, Policy
-from keystride.policy.trained import load_trained
 from keystride.reading import check_model, read_json
 from keystride.robot.description import Robot
 

@@ -11,9 +11,8 @@ from keystride.errors import FileError
 from keystride.keyframes.document import read_mapping
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT
 from keystride.keyframes.inbetween.ranges import TrainedRanges
-from keystride.motion.index import read_index
-from keystride.policy.bundle import CONFIG, home, is_bundle, is_checkpoint, run_checkpoint
-from keystride.policy.metadata import PolicyError
+from keystride.motion.library import read_index
+from keystride.policy.bundle import CONFIG, PolicyError, home, is_bundle, is_checkpoint, run_checkpoint
 from keystride.reading import check_model, one_line, read_json
 
 AUTHORED = "clips authored for keystride (Apache-2.0)"

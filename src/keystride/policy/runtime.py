@@ -10,7 +10,7 @@ import onnxruntime
 from keystride.errors import FileError
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals, next_only, visible
 from keystride.keyframes.resolve import window
-from keystride.policy.bundle import CRITIC, onnx_file
+from keystride.policy.bundle import CRITIC, Metadata, PolicyError, file_checksum, from_strings, onnx_file
 from keystride.policy.interface import (
     BITS,
     BROKEN,
@@ -21,7 +21,6 @@ from keystride.policy.interface import (
     check_shapes,
     read_properties,
 )
-from keystride.policy.metadata import Metadata, PolicyError, file_checksum, from_strings
 from keystride.reading import one_line, read_bytes
 from keystride.robot.description import Floats, Robot
 

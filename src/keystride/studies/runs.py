@@ -164,8 +164,7 @@ def progress_line(share: float, text: str, seconds_left: float | None = None) ->
 def final_policy(run: Path, robot: Robot) -> Policy:
     """Return the policy with which a run ended: the running mean of the weights, which evaluations during training look at too."""
     from keystride.learner.checkpoint import load_module, load_tree
-    from keystride.policy.export import policy_file
-    from keystride.policy.trained import load_trained
+    from keystride.policy.export import load_trained, policy_file
 
     checkpoint = run_checkpoint(run, newest=True)
     if checkpoint is None:

@@ -16,7 +16,7 @@ from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import resolve
 from keystride.keyframes.script import Keyframe
-from keystride.policy.outside import outside_training, planned
+from keystride.policy.guide import outside_training, planned
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats
 from keystride.studio.document import draft as drafts

@@ -4,8 +4,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.motion.library import Indices, Library
-from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import StartState, State
+from keystride.physics.simulator import CpuSimulator, StartState, State
 from keystride.robot.description import Floats, Robot
 from keystride.task.rewards import Bools
 from keystride.task.sampling import RARE_POSTURES, backward_frames

@@ -12,9 +12,8 @@ from keystride.learner.networks import Actor, Critics
 from keystride.learner.ppo import Symmetry
 from keystride.learner.rollout import tensors
 from keystride.learner.trainer import Trainer, mean_over_processes
-from keystride.motion.index import load_library_clips
-from keystride.motion.library import Library
-from keystride.physics.cpu import CpuSimulator
+from keystride.motion.library import Library, load_library_clips
+from keystride.physics.simulator import CpuSimulator
 from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig

@@ -140,7 +140,7 @@ def _check_batch(stage: ResolvedStage, processes: int) -> None:
 
 
 def _check_files(stage: ResolvedStage) -> None:
-    from keystride.motion.index import read_index
+    from keystride.motion.library import read_index
     from keystride.policy.bundle import find
 
     for folder in stage.config.library:

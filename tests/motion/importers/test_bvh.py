@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from keystride.errors import FileError
-from keystride.motion.importers.animal import load_skeleton, read_animal, read_capture
+from keystride.motion.importers.animal import Cut, Selection, load_skeleton, read_animal, read_capture
 from keystride.motion.importers.bvh import node_positions, parse_bvh
 from keystride.motion.importers.poses import ImportProblem
-from keystride.motion.importers.selection import Cut, Selection
 from keystride.reading import read_text
 from keystride.robot.go2 import GO2
 

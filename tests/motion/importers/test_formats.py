@@ -8,7 +8,6 @@ import pytest
 from keystride import geometry
 from keystride.errors import FileError
 from keystride.motion.clip import Clip, make_clip, save_clip
-from keystride.motion.importers.joint_tables import read_csv, read_npz
 from keystride.motion.importers.poses import (
     ImportProblem,
     PoseTable,
@@ -16,6 +15,8 @@ from keystride.motion.importers.poses import (
     checked,
     in_leg_order,
     parse_leg_order,
+    read_csv,
+    read_npz,
 )
 from keystride.motion.importers.relatives import A1, MAX, read_amp, read_lifelike
 from keystride.motion.signals import clip_feet, foot_clearance

@@ -4,7 +4,7 @@ import numpy as np
 
 from keystride.keyframes.resolve import resolve
 from keystride.keyframes.script import Keyframe, Script
-from keystride.physics.cpu import CpuSimulator
+from keystride.physics.simulator import CpuSimulator
 from keystride.policy.guide import Guide
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import State
+from keystride.physics.simulator import CpuSimulator, State
 from keystride.robot.go2 import GO2
 from keystride.studio.playback.trajectory_buffer import TrajectoryBuffer
 

@@ -105,9 +105,8 @@ class ImportMotion:
         return imported, refused
 
     def _options(self) -> ImportOptions:
-        from keystride.motion.importers.animal import load_skeleton
+        from keystride.motion.importers.animal import Selection, load_selection, load_skeleton
         from keystride.motion.importers.poses import ImportProblem, parse_leg_order
-        from keystride.motion.importers.selection import Selection, load_selection
 
         try:
             own_list = self.selection is None and self.skeleton is not None  # another animal: nothing to cut
@@ -123,7 +122,7 @@ class ImportMotion:
             raise UserError(str(error)) from error
 
     def _save(self, imported: list[Imported]) -> None:
-        from keystride.motion.index import save_library
+        from keystride.motion.library import save_library
         from keystride.robot.catalogue import load_robot
 
         clips = [one.clip for one in imported]
@@ -135,7 +134,7 @@ class ImportMotion:
             raise UserError(str(error)) from error
 
     def _held_out(self, names: list[str]) -> list[str]:
-        from keystride.motion.importers.selection import load_selection
+        from keystride.motion.importers.animal import load_selection
 
         importer, chosen = IMPORTERS[self.source], self.held_out
         if importer.held_out and not chosen:

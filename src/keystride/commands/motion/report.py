@@ -25,7 +25,7 @@ class ReportMotion:
     """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
 
     def run(self) -> int:
-        from keystride.motion.index import load_library_clips
+        from keystride.motion.library import load_library_clips
         from keystride.motion.report import write_library_report
         from keystride.robot.catalogue import load_robot
 

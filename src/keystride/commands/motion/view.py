@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from keystride.motion.clip import Clip
     from keystride.motion.retargeting.retarget import Animal
-    from keystride.robot.picture import RgbImage
+    from keystride.robot.model import RgbImage
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from keystride.evaluation.errors import METRICS, THRESHOLDS
 from keystride.evaluation.recording import Recording, ghost_poses
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Floats, Robot
-from keystride.robot.model import load_model
-from keystride.robot.picture import SEEN_GROUPS
+from keystride.robot.model import SEEN_GROUPS, load_model
 
 REPLAY_SCRIPTS = ("linear.js", "shapes.js", "shaders.js", "scene.js", "camera.js", "panel.js", "main.js")
 GEOM_KINDS = {

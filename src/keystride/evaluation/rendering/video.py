@@ -13,8 +13,7 @@ from keystride.evaluation.recording import Recording, ghost_poses
 from keystride.files import part_file
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Floats, Robot
-from keystride.robot.model import load_model, load_spec
-from keystride.robot.picture import SEEN_GROUPS, look
+from keystride.robot.model import SEEN_GROUPS, load_model, load_spec, look
 
 VIDEO_FPS = 25  # every second control step
 GLIDE = 0.25  # s, time constant of the camera that follows

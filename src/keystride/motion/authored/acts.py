@@ -1,18 +1,19 @@
-"""Acts: a few key poses on planted feet, eased from one to the next. They start and end standing."""
+"""Acts: a few key poses on planted feet, eased from one to the next; and jumps. All of them start and end standing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from keystride import geometry
+from keystride.geometry import GRAVITY
 from keystride.keyframes.inbetween.legs import minimum_jerk
 from keystride.keyframes.postures import Footing, Posture, posture
-from keystride.motion.authored.curves import bump
-from keystride.motion.authored.performance import Performance, standing_feet
+from keystride.motion.authored.performance import HORIZONTAL, Performance, bump, cubic, quintic, standing_feet
 from keystride.motion.clip import CLIP_FPS
 from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
-from keystride.robot.kinematics import feet_from_joints
+from keystride.robot.kinematics import feet_from_joints, standing_height
 
 ON_GROUND = 0.003  # m
 WORTH_A_STEP = 0.012  # m: a foot that would move less stays, and the leg makes up for it
@@ -120,3 +121,164 @@ def _segments(score: list[Key]) -> tuple[Segment, ...]:
         segments.append((round(time * CLIP_FPS), round(end * CLIP_FPS), tag))
         time = end
     return tuple(segments)
+
+
+TICK = 1e-4  # s, for velocities by differences
+
+_Curve = Callable[[Floats], Floats]
+_State = tuple[float, float, float]  # value, velocity, acceleration
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Heights are those of the base."""
+
+    apex: float = 0.5  # m
+    forward: float = 0.0  # m/s in the flight
+    turn: float = 0.0  # rad in all
+    pose: str = "tuck"  # the posture at the apex; its pitch is the apex's too
+    spin: float = 0.0  # rad/s, nose down: of the pitch in the flight
+    crouch: float = 0.2  # m
+    release: float = 0.335  # m, where the feet leave the ground, and where they meet it again
+    lean: float = 0.4  # share of the way over its planted feet for which the base first leans back
+    overrun: float = 0.4  # share of the braking way that the base goes too far, and comes back
+    lead: float = 0.4  # s of standing before and after
+    lower: float = 0.5  # s from standing into the crouch
+    push: float = 0.2  # s
+    absorb: float = 0.26  # s
+    recover: float = 0.6  # s
+
+    @property
+    def takeoff(self) -> float:
+        return float(np.sqrt(2 * GRAVITY * (self.apex - self.release)))  # m/s upwards
+
+    @property
+    def flight(self) -> float:
+        return 2 * self.takeoff / GRAVITY  # s
+
+    @property
+    def times(self) -> Floats:
+        """Start of crouch, push, flight, absorption, recovery, and its end; s."""
+        return np.cumsum([self.lead, self.lower, self.push, self.flight, self.absorb, self.recover])
+
+
+def perform_jump(robot: Robot, jump: Jump) -> Performance:
+    frames = int(np.ceil((jump.times[-1] + jump.lead) * CLIP_FPS))
+    t = np.arange(frames) / CLIP_FPS
+    base = _base(robot, jump, t)
+    return Performance(base[:, :3], base[:, 3:], _feet(robot, jump, t), _jump_segments(jump, frames))
+
+
+def _base(robot: Robot, jump: Jump, t: Floats) -> Floats:
+    """Return (T, 6) x y z roll pitch yaw."""
+    still = np.zeros_like(t)
+    return np.stack(
+        [_advance(jump, t), still, _height(robot, jump, t), still, _pitch(robot, jump, t), _yaw(jump, t)], axis=-1
+    )
+
+
+def _height(robot: Robot, jump: Jump, t: Floats) -> Floats:
+    stand = float(standing_height(robot, robot.stance))
+    up, down = (jump.release, jump.takeoff, 0.0), (jump.release, -jump.takeoff, 0.0)
+    course = Course(stand, jump.crouch, up, down, jump.crouch + 0.03, stand, fall=GRAVITY)
+    return course.at(jump, t)
+
+
+def _advance(jump: Jump, t: Floats) -> Floats:
+    """Forward: a little back in the crouch, then at full speed from take-off to landing."""
+    ahead = jump.forward * jump.push / 2  # m, over the feet while pushing off
+    back = -jump.lean * ahead
+    up = (back + ahead, jump.forward, 0.0)
+    down = (up[0] + jump.forward * jump.flight, jump.forward, 0.0)
+    braking = jump.forward * jump.absorb / 2
+    stop = down[0] + braking
+    return Course(0.0, back, up, down, stop, stop - jump.overrun * braking).at(jump, t)
+
+
+def _pitch(robot: Robot, jump: Jump, t: Floats) -> Floats:
+    """At a constant rate in the air, where nothing could change it."""
+    apex, half = posture(jump.pose, robot).pitch, jump.spin * jump.flight / 2
+    return Course(0.0, 0.0, (apex - half, jump.spin, 0.0), (apex + half, jump.spin, 0.0), 0.0, 0.0).at(jump, t)
+
+
+def _yaw(jump: Jump, t: Floats) -> Floats:
+    """At a constant rate in the air, taken up while pushing off and given up while landing."""
+    rate = jump.turn / (jump.flight + (jump.push + jump.absorb) / 2)
+    up = (rate * jump.push / 2, rate, 0.0)
+    down = (rate * (jump.push / 2 + jump.flight), rate, 0.0)
+    return Course(0.0, 0.0, up, down, jump.turn, jump.turn).at(jump, t)
+
+
+@dataclass(frozen=True)
+class Course:
+    """One coordinate of the base through all phases: where it rests, and its state at take-off and at landing."""
+
+    start: float
+    crouch: float
+    up: _State
+    down: _State
+    give: float  # at the end of the landing
+    end: float
+    fall: float = 0.0  # acceleration downwards in the flight
+
+    def at(self, jump: Jump, t: Floats) -> Floats:
+        pieces: tuple[_Curve, ...] = (
+            lambda s: self.start + (self.crouch - self.start) * minimum_jerk(s / jump.lower),
+            lambda s: quintic((self.crouch, 0.0, 0.0), self.up, jump.push, s),
+            lambda s: self.up[0] + self.up[1] * s - self.fall / 2 * s**2,
+            lambda s: quintic(self.down, (self.give, 0.0, 0.0), jump.absorb, s),
+            lambda s: self.give + (self.end - self.give) * minimum_jerk(s / jump.recover),
+        )
+        values = np.full(len(t), self.start)
+        for begin, curve in zip(jump.times, pieces, strict=False):
+            later = t >= begin
+            values[later] = curve(t[later] - begin)
+        return values
+
+
+def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
+    """Return (T, 4, 3) planted until take-off, in the apex's pose half way, planted from landing on."""
+    _, _, fly, land, recover, _ = jump.times
+    start = standing_feet(robot)
+    rest = _base(robot, jump, np.array([recover + jump.recover]))[0]
+    end = geometry.rotate_yaw(np.full(4, rest[5]), start) + rest[:3] * HORIZONTAL
+    feet = np.where((t <= fly)[:, None, None], start, end)
+    flying = (t > fly) & (t < land)
+    feet[flying] = _from_heading(
+        _base(robot, jump, t[flying]), _legs_in_flight(robot, jump, start, end, t[flying] - fly)
+    )
+    return feet
+
+
+def _legs_in_flight(robot: Robot, jump: Jump, start: Floats, end: Floats, t: Floats) -> Floats:
+    """Return (T, 4, 3) feet from the base, in the heading's frame: they leave and meet the ground without sliding on it."""
+    _, _, fly, land, _, _ = jump.times
+    first, first_rate = _seen_from_base(robot, jump, start, fly)
+    last, last_rate = _seen_from_base(robot, jump, end, land)
+    middle, half = _hanging(robot, posture(jump.pose, robot)), jump.flight / 2
+    still = np.zeros_like(middle)
+    rising = cubic((first, first_rate), (middle, still), half, np.minimum(t, half))
+    falling = cubic((middle, still), (last, last_rate), half, np.maximum(t - half, 0.0))
+    return np.where((t < half)[:, None, None], rising, falling)
+
+
+def _seen_from_base(robot: Robot, jump: Jump, feet: Floats, time: float) -> tuple[Floats, Floats]:
+    """Planted feet (4, 3) in the moving heading's frame, and their velocity in it."""
+    around = _base(robot, jump, time + np.array([-TICK, TICK]))  # (2, 6)
+    seen = geometry.rotate_yaw(np.repeat(-around[:, 5:], 4, axis=1), feet - around[:, None, :3])  # (2, 4, 3)
+    return (seen[0] + seen[1]) / 2, (seen[1] - seen[0]) / (2 * TICK)
+
+
+def _from_heading(base: Floats, legs: Floats) -> Floats:
+    return base[:, None, :3] + geometry.rotate_yaw(np.repeat(base[:, 5:], 4, axis=1), legs)
+
+
+def _hanging(robot: Robot, pose: Posture) -> Floats:
+    """Return (4, 3) the posture's feet from the base, in the heading's frame."""
+    tilt = geometry.from_roll_pitch_yaw(np.array([pose.roll, pose.pitch, 0.0]))
+    return geometry.rotate(tilt, feet_from_joints(robot, pose.joints))
+
+
+def _jump_segments(jump: Jump, frames: int) -> tuple[Segment, ...]:
+    first, last = round(jump.times[0] * CLIP_FPS), round(jump.times[-1] * CLIP_FPS)
+    return (0, first, "stand"), (first, last, "jump"), (last, frames, "stand")

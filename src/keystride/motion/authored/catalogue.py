@@ -5,11 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from keystride.keyframes.postures import Footing
-from keystride.motion.authored.acts import Key, perform_act
-from keystride.motion.authored.jumps import Jump, perform_jump
-from keystride.motion.authored.locomotion import Passage, perform
+from keystride.motion.authored.acts import Jump, Key, perform_act, perform_jump
+from keystride.motion.authored.locomotion import CANTER_GAIT, PACE_GAIT, TROT_GAIT, WALK_GAIT, Gait, Passage, perform
 from keystride.motion.authored.performance import Performance, as_clip, join_performances, stand_still
-from keystride.motion.authored.steps import CANTER_GAIT, PACE_GAIT, TROT_GAIT, WALK_GAIT, Gait
 from keystride.motion.clip import Clip
 from keystride.robot.description import Robot
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from keystride.motion.importers.animal import Skeleton
-    from keystride.motion.importers.selection import Selection
+    from keystride.motion.importers.animal import Selection, Skeleton
     from keystride.motion.retargeting.fitting import FittedClip
     from keystride.robot.description import Robot
 
@@ -53,8 +52,7 @@ class Importer:
 
 
 def _mann(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
-    from keystride.motion.importers.animal import load_skeleton, read_animal
-    from keystride.motion.importers.selection import load_selection
+    from keystride.motion.importers.animal import load_selection, load_skeleton, read_animal
 
     skeleton, selection = options.skeleton or load_skeleton(), options.selection or load_selection()
     return read_animal(path, name, robot, skeleton=skeleton, selection=selection)
@@ -79,13 +77,13 @@ def _amp(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list
 
 
 def _csv(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
-    from keystride.motion.importers.joint_tables import read_csv
+    from keystride.motion.importers.poses import read_csv
 
     return read_csv(path, name, robot, order=options.order, fps=options.fps)
 
 
 def _npz(path: Path, name: str, robot: "Robot", options: ImportOptions) -> "list[FittedClip]":
-    from keystride.motion.importers.joint_tables import read_npz
+    from keystride.motion.importers.poses import read_npz
 
     return read_npz(path, name, robot, order=options.order)
 

@@ -9,9 +9,17 @@ import numpy as np
 
 from keystride import geometry
 from keystride.motion.clip import Clip, difference, make_clip
-from keystride.motion.retargeting.body import knee_clearance, knee_radius, trunk_clearance, trunk_points
 from keystride.motion.retargeting.planting import PlantingSettings, plant
-from keystride.motion.retargeting.trunk import Trunk, base_pose, over_rear_feet, rearing
+from keystride.motion.retargeting.trunk import (
+    Trunk,
+    base_pose,
+    knee_clearance,
+    knee_radius,
+    over_rear_feet,
+    rearing,
+    trunk_clearance,
+    trunk_points,
+)
 from keystride.motion.signals import Flags, gaussian_smooth, soft_min
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet

@@ -5,9 +5,8 @@ import numpy as np
 from keystride.evaluation.episodes import Controller
 from keystride.keyframes.goals import COMPONENTS, Goals
 from keystride.policy import DEFAULT_POLICY
-from keystride.policy.bundle import known
+from keystride.policy.bundle import PolicyError, known
 from keystride.policy.loading import open_policy
-from keystride.policy.metadata import PolicyError
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats, Robot
 

@@ -13,8 +13,7 @@ import numpy as np
 from keystride.evaluation.episodes import NEVER_FELL, Controller, EpisodeRollout, episode_ends, exact_stance
 from keystride.evaluation.errors import keyframe_errors, met
 from keystride.keyframes.goals import CONTROL_DT, Goals, empty_goals
-from keystride.physics.cpu import CpuSimulator
-from keystride.physics.simulator import State
+from keystride.physics.simulator import CpuSimulator, State
 from keystride.policy.guide import Guide, Route, guided
 from keystride.robot.description import Floats, Robot
 from keystride.studio.playback.sight import first_difference

@@ -5,8 +5,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from keystride.physics.cpu import CpuSimulator, training_model
-from keystride.physics.simulator import ROBOT_RANDOMIZATION, Randomization, State, standing_start
+from keystride.physics.simulator import (
+    ROBOT_RANDOMIZATION,
+    CpuSimulator,
+    Randomization,
+    State,
+    standing_start,
+    training_model,
+)
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 from keystride.robot.model import STIFFNESS_COLUMN

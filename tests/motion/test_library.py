@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keystride.motion.clip import Clip, make_clip
-from keystride.motion.index import load_library_clips, read_index, save_library
+from keystride.motion.library import load_library_clips, read_index, save_library
 from keystride.robot.go2 import GO2
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from keystride.geometry import GRAVITY
 from keystride.keyframes.inbetween.legs import minimum_jerk
-from keystride.motion.authored.curves import (
+from keystride.motion.authored.performance import (
     MASS_HEIGHT,
     RETURN_RATE,
     bump,

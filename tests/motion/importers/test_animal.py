@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from keystride.motion.importers.selection import (
+from keystride.motion.importers.animal import (
     Correction,
     Cut,
     Selection,
