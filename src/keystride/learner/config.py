@@ -76,12 +76,12 @@ class ExplorationConfig:
     std_range: tuple[float, float] = (0.05, 2.0)
     """Least and largest standard deviation while training explores."""
     final_std: float = 0.05
-    """Both bounds move to this in the last part of training."""
+    """Both bounds move to this at the end of training, and of every stage of it."""
     correlation: float = 0.0
     """Correlation of the noise of one control step with the step before. White noise (0) shakes the joints, moves the body little,
     and is easy for a discriminator to spot; correlated noise has a standard deviation of std / sqrt(1 - correlation^2)."""
     anneal_share: float = 0.1
-    """Share of training, at its end, in which they do."""
+    """Share of the steps until that end in which they do."""
     learning_rate: float = 1e-3
     """Learning rate of the logarithm of the standard deviation; the network's own rate adapts and may become too small for it."""
 

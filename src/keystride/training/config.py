@@ -163,7 +163,10 @@ def resolved_stages(config: TrainingConfig) -> list[ResolvedStage]:
             if any(is_within(path, fixed) for fixed in WHOLE_RUN):
                 raise UserError(f"{where}.overrides.{path}: this setting holds for the whole run")
         config = overridden(config, stage.overrides, f"{where}.overrides")
-        resolved.append(ResolvedStage(i, stage.name, until, config))
+        own = replace(
+            config, learner=replace(config.learner, steps=until)
+        )  # the noise is annealed at the end of every stage
+        resolved.append(ResolvedStage(i, stage.name, until, own))
         begin = until
     if len({stage.name for stage in resolved}) < len(resolved):
         raise UserError("stages: two stages have the same name")
