@@ -30,9 +30,8 @@ from keystride.motion.library import load_library_clips, save_library
 from keystride.robot.go2 import GO2
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import Document, SavedFile
-from keystride.studio.document.storage import dump
 from keystride.studio.script_folder import ScriptFolder
-from keystride.studio.unsaved_work import DraftsFolder
+from keystride.studio.unsaved_work import DraftsFolder, dump
 
 CALLS = {"write", "close", "flush", "fsync", "__exit__"}  # of open files; Python tells of them before and after
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree", "os.listdir", "os.scandir"}

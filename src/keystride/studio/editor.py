@@ -5,7 +5,7 @@ simulated again from where it differs. While playing, an edit changes what lies 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,15 @@ from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import Document
 from keystride.studio.document.posing import new_keyframe
-from keystride.studio.page.timeline_data import keyframe_states
-from keystride.studio.playback.coaching import Tip
 from keystride.studio.playback.controllers import STAND_STILL, Controller, StandStill
-from keystride.studio.playback.forecast import BATCHES, ROUND, Chances, Question
-from keystride.studio.playback.player import PlaybackClock, Player
+from keystride.studio.playback.forecast import Chances, Forecast, Question
+from keystride.studio.playback.player import PlaybackClock, Player, keyframe_states
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 BUDGET = 0.012  # s of simulation between two frames
 RESIMULATE_DELAY = 0.15  # s after an edit until the past is simulated again
 COPY_DELAY = 0.5  # s from a keyframe to its duplicate
 DEFAULT_FRICTION = 0.8  # the model's own
-NOWHERE = np.zeros((0, 2))
 
 
 @dataclass(frozen=True)
@@ -44,19 +41,6 @@ class Gesture:
 
     name: Any
     held: bool = False
-
-
-@dataclass(eq=False)
-class Forecast:
-    """What the last roll-outs said, by key. Stale after an edit, until the next ones report."""
-
-    odds: dict[int, float] = field(default_factory=dict)
-    falls: float = 0.0  # share of roll-outs that fell
-    path: Floats = field(default_factory=lambda: NOWHERE)  # (n, 2) m
-    errors: dict[int, Floats] = field(default_factory=dict)  # (6,) median, NaN where a component is absent
-    tips: dict[int, tuple[Tip, ...]] = field(default_factory=dict)  # what would make a missed keyframe work
-    progress: float = 0.0  # share of the roll-outs that are done
-    stale: bool = True
 
 
 class Editor:
@@ -294,16 +278,7 @@ class Editor:
 
     def answer(self, question: Question, chances: Chances) -> None:
         if question is self._question:
-            keys = self.draft.keys
-            self.forecast = Forecast(
-                odds=dict(zip(keys, chances.shares, strict=True)),
-                falls=chances.falls / chances.rollouts,
-                path=chances.path,
-                errors={} if chances.errors is None else dict(zip(keys, chances.errors, strict=True)),
-                tips={keys[chances.tips[0].row]: chances.tips} if chances.tips else {},
-                progress=chances.rollouts / (ROUND * BATCHES),
-                stale=False,
-            )
+            self.forecast = Forecast.from_chances(self.draft.keys, chances)
 
     def follow_tip(self, key: int, kind: str, now: float) -> None:
         """Change a keyframe as the forecast suggests; later keyframes are delayed with it."""

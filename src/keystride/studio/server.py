@@ -18,9 +18,10 @@ from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import UNTITLED, Document
 from keystride.studio.editor import Editor
 from keystride.studio.live.live_run import Target
-from keystride.studio.page.meshes import robot_bodies
+from keystride.studio.page.figure import robot_bodies
+from keystride.studio.panels.stage import set_colour_scheme
 from keystride.studio.script_folder import ScriptFolder
-from keystride.studio.session import StudioSession, set_colours
+from keystride.studio.session import StudioSession
 from keystride.studio.unsaved_work import TabRestore
 from keystride.web_access import cap_uploads, start_server
 
@@ -97,7 +98,7 @@ class Studio:
 
     def _dress(self) -> None:
         gui = self._server.gui
-        set_colours(gui, light=False)
+        set_colour_scheme(gui, light=False)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH)
         camera = self._server.initial_camera

@@ -1,7 +1,7 @@
-"""One browser's session: its editor, its scene and panels, and the thread in which everything of it happens.
+"""One browser's session: its editor, its scene and panels, and the thread in which all its work is done.
 
-Callbacks of viser only queue an action; the thread runs the actions between two control steps. So nothing here is
-shared between threads, and two browsers never meet.
+viser's callbacks only queue actions, and the session's thread runs them between two control steps. So nothing is shared
+between threads, and sessions are independent of each other.
 """
 
 import queue
@@ -14,40 +14,34 @@ from typing import Any
 
 import viser
 
-from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.problems import ScriptError
-from keystride.studio.document import storage
-from keystride.studio.document.draft import from_script
-from keystride.studio.document.history import Document
 from keystride.studio.document.keyframe_poses import ghosts
 from keystride.studio.document.pose_library import PoseLibrary
-from keystride.studio.editor import SPEEDS, Editor, Gesture
-from keystride.studio.export.exporter import Exporter
-from keystride.studio.file_commands import Choice, FileCommands, PoseCommands
+from keystride.studio.editor import Editor, Gesture
 from keystride.studio.live.live_run import LiveRun, Target
-from keystride.studio.live_commands import LiveCommands
-from keystride.studio.page import palette
 from keystride.studio.page.ghost_scene import Actions
 from keystride.studio.page.handles import Move
-from keystride.studio.page.page_channel import PageChannel
-from keystride.studio.panels.files import FilesPanel
-from keystride.studio.panels.keyframe import Edit, KeyframePanel
-from keystride.studio.panels.live import LivePanel
-from keystride.studio.panels.result import ResultPanel
-from keystride.studio.panels.stage import StagePanel
+from keystride.studio.page.page_channel import Choice, PageChannel
+from keystride.studio.panels.files import FileCommands, FilesPanel
+from keystride.studio.panels.keyframe import Edit, KeyframePanel, PoseCommands
+from keystride.studio.panels.live import LiveCommands, LivePanel
+from keystride.studio.panels.result import Exporter, ResultPanel
+from keystride.studio.panels.stage import StageCommands, StagePanel
 from keystride.studio.playback import controllers
 from keystride.studio.playback.forecast import Chances, Question
 from keystride.studio.playback.forecast_process import Forecaster
 from keystride.studio.script_folder import ScriptFolder
-from keystride.studio.unsaved_work import DraftsFolder, TabRestore, Work
-from keystride.studio.view import SCENE_PARTS, View
+from keystride.studio.unsaved_work import DraftsFolder, TabRestore, Work, dump, load_work
+from keystride.studio.view import View
 
 FRAME_SECONDS = CONTROL_DT  # s
 MESSAGE_SECONDS = 6.0
 SETTINGS_EVERY = 0.4  # s between two copies for the browser while only settings or the play head change
 AUTOSAVE_EVERY = 2.0  # s
 FOLDER_EVERY = 1.0  # s between two looks at the folder
+
+Events = dict[str, Callable[[Any], None]]
 
 
 class StudioSession:
@@ -61,7 +55,7 @@ class StudioSession:
         target: Target | None = None,
     ) -> None:
         self.editor = editor
-        self._client, self._folder = client, folder
+        self._client = client
         self._tabs, self._tab, self._leave = tabs or TabRestore(), "", self.leave
         self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._closed = threading.Event()
@@ -69,62 +63,59 @@ class StudioSession:
         self._choice: Choice | None = None
         self._done_at: dict[str, float] = {}
         self._stored: tuple[Any, ...] = (None, 0, None)  # document, its revision, settings
-        self._autosaved: Any = None
-        self._changed_on_disk = self._light = False
-        self._events: dict[str, Callable[[Any], None]] = {}
+        self._changed_on_disk = False
+        self._events: Events = {}
         self._live_run = LiveRun(target or Target(), folder.folder)
         self._urgent = {"emergency": self._live_run.emergency, "page_alive": self._live_run.page_seen}
         self._channel = PageChannel(client, secrets.token_hex(8), self._on_event)
         self._view = View(client, editor.robot, self._channel, Actions(self._on_click, self._on_frame, self._on_move))
-        self._add_panels(client.gui)
         self._drafts = DraftsFolder(folder.folder, editor.robot)
-        self._commands = FileCommands(editor, folder, self._drafts, self._files, self._ask)
-        poses = PoseLibrary(folder.folder, editor.robot)
-        self._poses = PoseCommands(editor, poses, self._view.figure, self._keyframe, self._ask)
-        self._live = LiveCommands(
-            self._live_run, editor, self._live_panel, self._view.live_ghost, self._channel, self._ask
-        )
-        self._exporter = Exporter(client, self._results.set_busy)
+        self._add_panels(folder, policy)
         self._forecaster = Forecaster(self._on_forecast)
         self._events = self._event_table()
-        self._launch_policy = policy
-        self._load_policy(policy)
         self._view.greet()
         self._thread = threading.Thread(target=self._run, name=f"session {client.client_id}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End the session and keep its work for the tab, should it come back."""
+        """End the session and keep its work for the tab, in case it comes back."""
         self._tabs.exit(self._tab, self._leave, self.leave())
 
     def leave(self) -> Work:
-        """End the session and return its work. A robot that it drives is stopped: nobody watches it any more."""
+        """End the session and return its work. A robot that it drives is stopped, because nobody watches it any more."""
         self._live_run.close()
         self._closed.set()
         self._forecaster.close()
         if threading.current_thread() is not self._thread:
             self._thread.join()
         self._autosave()
-        return Work(self.editor.document, self._settings())
+        return Work(self.editor.document, self._stage.settings())
 
     def post(self, action: Callable[[], None]) -> None:
-        """Run an action in the session's thread, soon."""
+        """Queue an action for the session's thread."""
         self._actions.put(action)
 
-    def _add_panels(self, gui: viser.GuiApi) -> None:
+    def _add_panels(self, folder: ScriptFolder, policy: str) -> None:
+        gui, editor, view = self._client.gui, self.editor, self._view
         tabs = gui.add_tab_group()
         with tabs.add_tab("Keyframe", viser.Icon.DIAMOND):
             self._keyframe = KeyframePanel(
-                gui, self.editor.robot, self._on_edit, lambda name: self._on_event("save_pose", name)
+                gui, editor.robot, self._on_edit, lambda name: self._on_event("save_pose", name)
             )
         with tabs.add_tab("Result", viser.Icon.CHART_LINE):
             self._results = ResultPanel(gui, lambda kind: self.post(lambda: self._export(kind)))
         with tabs.add_tab("Stage", viser.Icon.ADJUSTMENTS):
-            self._stage = StagePanel(gui, controllers.choices(), self._on_event)
+            stage = StagePanel(gui, controllers.choices(), self._on_event)
         with tabs.add_tab("Files", viser.Icon.FOLDER):
-            self._files = FilesPanel(gui, self._on_event)
+            files = FilesPanel(gui, self._on_event)
         with tabs.add_tab("Live", viser.Icon.ROBOT):
-            self._live_panel = LivePanel(gui, self._on_event, self._live_run.emergency)
+            live = LivePanel(gui, self._on_event, self._live_run.emergency)
+        self._exporter = Exporter(self._client, self._results.set_busy)
+        self._stage = StageCommands(gui, editor, view, stage, policy)
+        self._files = FileCommands(editor, folder, self._drafts, files, self._ask)
+        poses = PoseLibrary(folder.folder, editor.robot)
+        self._poses = PoseCommands(editor, poses, view.figure, self._keyframe, self._ask)
+        self._live = LiveCommands(self._live_run, editor, live, view.live_ghost, self._channel, self._ask)
 
     # The thread.
 
@@ -136,7 +127,7 @@ class StudioSession:
                 due = max(due + FRAME_SECONDS, time.perf_counter())
                 self._frame()
         except Exception:
-            if not self._closed.is_set():  # a browser that left takes its handles with it
+            if not self._closed.is_set():  # viser's handles fail once their browser has left
                 traceback.print_exc()
 
     def _frame(self) -> None:
@@ -148,40 +139,32 @@ class StudioSession:
         if question is not None:
             self._forecaster.ask(question)
         if self._is_due("folder", FOLDER_EVERY):
-            self._commands.refresh(self._tabs.open_tabs)
+            self._files.refresh(self._tabs.open_tabs)
             self._poses.refresh()
-            self._changed_on_disk = self._commands.changed_on_disk()
+            self._changed_on_disk = self._files.changed_on_disk()
         self._store()
         self._live.frame()
-        self._view.show(self.editor, self._keyframe, changed_on_disk=self._changed_on_disk)
+        self._view.show(self.editor, self._keyframe.show, changed_on_disk=self._changed_on_disk)
 
     def _store(self) -> None:
-        """Give the browser a copy of the document, and the disk one of unsaved work.
+        """Send the browser a copy of the document, and autosave unsaved work.
 
-        A new step of the history goes out before the page shows it, so that what is seen is never lost. What changes
-        within a step, such as during a drag, is stored with the message that shows it.
+        A new step of the history is sent before the page shows it, so that nothing that was visible can be lost. Changes
+        within a step, such as during a drag, are stored with the message that shows them.
         """
-        document, settings = self.editor.document, self._settings()
+        document, settings = self.editor.document, self._stage.settings()
         step = (document, document.revision)
         if step != self._stored[:2] or (settings != self._stored[2] and self._is_due("settings", SETTINGS_EVERY)):
             self._stored = (*step, settings)
-            self._channel.show("draft", {"draft": storage.dump(document, settings)})
+            self._channel.show("draft", {"draft": dump(document, settings)})
         if self._is_due("autosave", AUTOSAVE_EVERY):
             self._autosave()
 
     def _autosave(self) -> None:
-        document = self.editor.document
-        state = (document.draft, document.name, document.unsaved)
-        if state == self._autosaved:
-            return
-        self._autosaved = state
         try:
-            if document.unsaved:
-                self._drafts.write(self._tab, storage.dump(document))
-            else:
-                self._drafts.delete(self._tab)
-        except OSError as error:  # a folder that cannot be written to; the browser still has its copy
-            self._files.tell([f"Autosave: {error}"], bad=True)
+            self._drafts.autosave(self._tab, self.editor.document)
+        except OSError as error:  # the folder is not writable; the browser still has its copy
+            self._files.report_autosave(error)
 
     def _is_due(self, name: str, every: float) -> bool:
         now = time.perf_counter()
@@ -191,7 +174,7 @@ class StudioSession:
         return True
 
     def _run_actions(self, deadline: float) -> None:
-        """Until the next frame is due, or at once while there is something to catch up with."""
+        """Run queued actions until the next frame is due; only those already queued if the simulation has to catch up."""
         while True:
             wait = 0.0 if self.editor.player.waiting else deadline - time.perf_counter()
             try:
@@ -199,102 +182,48 @@ class StudioSession:
             except queue.Empty:
                 return
             self._do(action)
-            if time.perf_counter() > deadline + FRAME_SECONDS:  # however much is asked, the robot goes on
+            if time.perf_counter() > deadline + FRAME_SECONDS:  # a flood of actions does not stop the robot
                 return
 
     def _do(self, action: Callable[[], None]) -> None:
-        """A mistake of the user's becomes a message in the page."""
+        """Run an action; show a user's mistake as a message in the page."""
         try:
             action()
         except ScriptError as error:
             self._keyframe.forget_touches()
-            self._tell("Not possible", [str(problem) for problem in error.problems])
+            self._refuse([str(problem) for problem in error.problems])
         except (ValueError, OSError, ModuleNotFoundError) as error:
-            self._tell("Not possible", [str(error)])
-        except Exception:  # a fault of ours: it is logged, and the session lives on
+            self._refuse([str(error)])
+        except Exception:  # a defect of the studio: log it and keep the session alive
             traceback.print_exc()
 
-    def _tell(self, title: str, lines: list[str]) -> None:
+    def _refuse(self, lines: list[str]) -> None:
         self._view.refresh()
-        self._client.add_notification(title, "\n".join(lines), auto_close_seconds=MESSAGE_SECONDS, color="orange")
-
-    # Restoring.
+        text = "\n".join(lines)
+        self._client.add_notification("Not possible", text, auto_close_seconds=MESSAGE_SECONDS, color="orange")
 
     def _hello(self, greeting: dict[str, Any]) -> None:
-        """The page says which tab it is in, and what its browser kept of an earlier session."""
-        if self._greeted:  # a page that lost its connection while it was loading may say it twice
+        """Restore the work of the tab that the page is in, from an earlier session or from what its browser stored."""
+        if self._greeted:  # a page that lost its connection while it was loading may say hello twice
             return
         self._tab = str(greeting.get("tab", ""))[:64]
         work = self._tabs.enter(self._tab, self._leave)
         if work is None:
-            work = self._from_browser(str(greeting.get("draft", "")), str(greeting.get("latest", "")))
-        self._set_light(bool(greeting.get("light")))  # as the browser prefers it, until somebody chooses
+            work = load_work(str(greeting.get("draft", "")), str(greeting.get("latest", "")), self.editor.robot)
+        self._stage.set_light(bool(greeting.get("light")))  # the browser's preference, until the user chooses
         if work is not None:
-            self.editor.restore(self._refreshed(work.document), time.perf_counter())
-            self._apply_settings(work.settings)
+            self.editor.restore(self._files.up_to_date(work.document), time.perf_counter())
+            self._stage.apply(work.settings)
         if greeting.get("software"):
-            self._draw_less()
+            self._stage.draw_less()
         if greeting.get("narrow"):
             self._view.scene.look_above_sheet()
         self._greeted = True
 
-    def _from_browser(self, draft: str, latest: str) -> Work | None:
-        try:
-            return Work(*storage.load_latest(draft, latest, self.editor.robot))
-        except storage.StorageError:
-            return None
-
-    def _refreshed(self, document: Document) -> Document:
-        """A document without unsaved edits follows its file."""
-        saved = document.files.get(document.name)
-        if document.unsaved or saved is None or saved.digest is None:
-            return document
-        try:
-            loaded = self._folder.load(document.name)
-        except (ScriptError, OSError, ValueError):
-            return document
-        if loaded.digest != saved.digest:
-            document.open(from_script(loaded.script, self.editor.robot), document.name, loaded.digest)
-        return document
-
-    def _settings(self) -> dict[str, Any]:
-        editor = self.editor
-        return {
-            "policy": editor.policy,
-            "friction": editor.player.friction,
-            "speed": editor.clock.speed,
-            "loop": editor.loop,
-            "range": editor.range,
-            "head": 0.0 if editor.playing else round(editor.head, 2),
-            "follow": self._view.scene.following,
-            "light": self._light,
-            "visible": dict(self._view.visible),
-        }
-
-    def _apply_settings(self, settings: dict[str, Any]) -> None:
-        """Each of them if it makes sense; they may come from a browser."""
-        visible = settings.get("visible", {})
-        changes: list[Callable[[], object]] = [
-            lambda: settings["policy"] == self.editor.policy or self._load_policy(str(settings["policy"])),
-            lambda: self._set_friction(float(settings["friction"])),
-            lambda: self._set_speed(float(settings["speed"])),
-            lambda: setattr(self.editor, "loop", bool(settings["loop"])),
-            lambda: self._set_range(settings["range"]),
-            lambda: self._follow(bool(settings["follow"])),
-            lambda: self._set_light(bool(settings["light"])),
-            *(lambda part=part: self._set_visible(part, bool(visible[part])) for part in SCENE_PARTS),
-            lambda: self.editor.seek(float(settings["head"])),
-        ]
-        for change in changes:
-            try:
-                change()
-            except (KeyError, TypeError, ValueError, OSError):
-                continue
-
     # What the page asks for.
 
     def _on_event(self, name: str, value: Any) -> None:
-        urgent = self._urgent.get(name)  # straight to the deployment, whatever this session's thread is doing
+        urgent = self._urgent.get(name)  # goes straight to the deployment, whatever this session's thread is doing
         if urgent is not None:
             urgent()
             return
@@ -326,16 +255,16 @@ class StudioSession:
         self._channel.show("question", {})
         if choice is not None and button in choice.buttons:
             choice.buttons[button]()
-            self._done_at.pop("folder", None)  # what it did to a file is to be seen at once
+            self._done_at.pop("folder", None)  # show at once what it did to a file
 
-    def _edit(self, edit: Edit, gesture: str, *, held: bool = False) -> None:
+    def _edit(self, edit: Edit, gesture: str) -> None:
         key = self.editor.selected
         if key is not None:
-            whole = Gesture((gesture, key), held) if gesture else None
+            whole = Gesture((gesture, key)) if gesture else None
             self.editor.edit(lambda draft: edit(draft, key), time.perf_counter(), whole)
 
     def _move(self, move: Move | None) -> None:
-        """A ghost, or one of its handles, is dragged; None when it is let go."""
+        """Drag a ghost or one of its handles; None ends the drag."""
         if move is None:
             self.editor.document.end_gesture()
             self._view.refresh()
@@ -348,132 +277,67 @@ class StudioSession:
         found = ghosts(self.editor.draft).get(key)
         if found is not None:
             self.editor.select([key])
-            self._view.scene.set_following(False)
-            self._stage.show_view(follow=False)
+            self._stage.follow(False)
             self._view.scene.look_at(found.position)
-
-    def _event_table(self) -> dict[str, Callable[[Any], None]]:
-        editor, clock = self.editor, time.perf_counter
-        return {
-            **self._live.events(),
-            "hello": self._hello,
-            "answer": lambda button: self._answer(str(button)),
-            "toggle": lambda _: editor.toggle(clock()),
-            "restart": lambda _: editor.restart(),
-            "loop": lambda _: setattr(editor, "loop", not editor.loop),
-            "range": self._set_range,
-            "speed": lambda speed: self._set_speed(float(speed)),
-            "faster": lambda notches: editor.faster(int(notches)),
-            "seek": lambda seconds: editor.seek(float(seconds)),
-            "step": lambda steps: editor.step(int(steps)),
-            "jump": lambda keyframes: editor.jump(int(keyframes)),
-            "add": lambda seconds: editor.add(editor.head if seconds is None else float(seconds), clock()),
-            "duplicate": lambda _: editor.duplicate(clock()),
-            "copy": lambda _: editor.copy(),
-            "cut": lambda _: editor.cut(clock()),
-            "paste": lambda _: editor.paste(clock()),
-            "delete": lambda _: editor.delete(clock()),
-            "ripple": lambda _: editor.delete(clock(), ripple=True),
-            "retime": lambda move: editor.retime(int(move[0]), float(move[1]), clock(), held=True),
-            "scale": lambda scale: editor.scale_times(float(scale[0]), float(scale[1]), clock(), _times(scale[2])),
-            "done": lambda _: editor.document.end_gesture(),
-            "nudge": lambda steps: editor.nudge(int(steps), clock()),
-            "select": lambda keys: editor.select(_keys(keys)),
-            "toggle_selected": lambda key: editor.toggle_selected(int(key)),
-            "select_all": lambda _: editor.select(editor.draft.keys),
-            "next": lambda rows: editor.select_next(int(rows)),
-            "extend": lambda rows: editor.select_next(int(rows), extend=True),
-            "follow_tip": lambda tip: editor.follow_tip(int(tip[0]), str(tip[1]), clock()),
-            "undo": lambda _: editor.undo(clock()),
-            "redo": lambda _: editor.redo(clock()),
-            "shove": lambda _: self._shove(),
-            "policy": lambda name: self._load_policy(str(name)),
-            "friction": lambda friction: editor.set_friction(float(friction)),
-            "follow": self._follow,
-            "look": lambda view: self._view.scene.look_from(str(view)),
-            "light": lambda on: self._set_light(bool(on)),
-            "shadows": lambda on: self._view.scene.set_shadows(bool(on)),
-            "software": lambda _: self._draw_less(),
-            **{part: lambda on, part=part: self._view.set_visible(part, bool(on)) for part in SCENE_PARTS},
-            **self._file_events(),
-        }
-
-    def _file_events(self) -> dict[str, Callable[[Any], None]]:
-        commands, clock = self._commands, time.perf_counter
-
-        def then_look(action: Callable[[], None]) -> None:
-            action()
-            self._done_at.pop("folder", None)
-
-        return {
-            "open": lambda name: then_look(lambda: commands.open(str(name), clock())),
-            "save": lambda name: then_look(lambda: commands.save(name or "", clock())),
-            "revert": lambda _: then_look(lambda: commands.revert(clock())),
-            "restore": lambda tab: then_look(lambda: commands.restore(str(tab), clock())),
-            "upload": lambda file: then_look(lambda: commands.upload(file.name, file.content, clock())),
-            "new": lambda _: then_look(lambda: commands.new(clock())),
-            "pose": lambda name: self._poses.use(str(name), clock()),
-            "save_pose": lambda name: then_look(lambda: self._poses.save(str(name))),
-            "delete_pose": lambda name: self._poses.delete(str(name)),
-            "download": lambda kind: self._client.send_file_download(
-                *commands.download(str(kind)), save_immediately=True
-            ),
-        }
-
-    def _set_speed(self, speed: float) -> None:
-        self.editor.clock.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
-
-    def _set_friction(self, friction: float) -> None:
-        if friction != self.editor.player.friction:
-            self.editor.set_friction(min(max(friction, 0.05), 2.0))
-        self._stage.show_friction(self.editor.player.friction)
-
-    def _set_range(self, seconds: Any) -> None:
-        start, end = sorted(map(float, seconds)) if seconds else (0.0, 0.0)
-        self.editor.range = (max(start, 0.0), end) if end - start >= CONTROL_DT else None
-
-    def _set_visible(self, part: str, on: bool) -> None:
-        self._view.set_visible(part, on)
-        self._stage.show_part(part, on)
-
-    def _shove(self) -> None:
-        pose = self.editor.player.pose()
-        self.editor.shove(self._stage.shove(float(geometry.yaw_of(pose.orientation))))
-
-    def _load_policy(self, name: str) -> None:
-        try:
-            controllers.check_choice(name.strip(), self._launch_policy)
-            controller = controllers.load_controller(name.strip(), self.editor.robot)
-        except controllers.PolicyError as error:
-            self._stage.show_policy(self.editor.policy, f"{name}: {error}")
-            raise
-        self.editor.set_controller(controller, name.strip())
-        self._stage.show_policy(name.strip(), controllers.describe_controller(controller))
-
-    def _follow(self, on: Any) -> None:
-        self._view.scene.set_following(not self._view.scene.following if on is None else bool(on))
-        self._stage.show_view(follow=self._view.scene.following)
-
-    def _set_light(self, on: bool) -> None:
-        if on != self._light:
-            self._light = on
-            set_colours(self._client.gui, light=on)
-            self._view.scene.set_theme(palette.LIGHT if on else palette.DARK)
-        self._stage.show_view(light=on)
-
-    def _draw_less(self) -> None:
-        """For a browser without a graphics card."""
-        self._view.scene.set_shadows(False)
-        self._stage.show_view(shadows=False)
 
     def _export(self, kind: str) -> None:
         if self.editor.recording is not None:
             self._exporter.start(kind, self.editor.recording)
 
+    def _download(self, kind: Any) -> None:
+        self._client.send_file_download(*self._files.download(str(kind)), save_immediately=True)
 
-def set_colours(gui: viser.GuiApi, *, light: bool) -> None:
-    """Of viser's panels, for one browser or for all."""
-    gui.configure_theme(dark_mode=not light, show_logo=False, show_share_button=False, brand_color=palette.BRAND)
+    def _event_table(self) -> Events:
+        files = {
+            name: self._then_look(action) for name, action in (self._files.events() | self._poses.events()).items()
+        }
+        own: Events = {
+            "hello": self._hello,
+            "answer": lambda button: self._answer(str(button)),
+            "download": self._download,
+        }
+        return {**self._live.events(), **self._stage.events(), **files, **_editor_events(self.editor), **own}
+
+    def _then_look(self, action: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return the action followed by an immediate look at the folder."""
+
+        def act(value: Any) -> None:
+            action(value)
+            self._done_at.pop("folder", None)
+
+        return act
+
+
+def _editor_events(editor: Editor) -> Events:
+    clock = time.perf_counter
+    return {
+        "toggle": lambda _: editor.toggle(clock()),
+        "restart": lambda _: editor.restart(),
+        "loop": lambda _: setattr(editor, "loop", not editor.loop),
+        "faster": lambda notches: editor.faster(int(notches)),
+        "seek": lambda seconds: editor.seek(float(seconds)),
+        "step": lambda steps: editor.step(int(steps)),
+        "jump": lambda keyframes: editor.jump(int(keyframes)),
+        "add": lambda seconds: editor.add(editor.head if seconds is None else float(seconds), clock()),
+        "duplicate": lambda _: editor.duplicate(clock()),
+        "copy": lambda _: editor.copy(),
+        "cut": lambda _: editor.cut(clock()),
+        "paste": lambda _: editor.paste(clock()),
+        "delete": lambda _: editor.delete(clock()),
+        "ripple": lambda _: editor.delete(clock(), ripple=True),
+        "retime": lambda move: editor.retime(int(move[0]), float(move[1]), clock(), held=True),
+        "scale": lambda scale: editor.scale_times(float(scale[0]), float(scale[1]), clock(), _times(scale[2])),
+        "done": lambda _: editor.document.end_gesture(),
+        "nudge": lambda steps: editor.nudge(int(steps), clock()),
+        "select": lambda keys: editor.select(_keys(keys)),
+        "toggle_selected": lambda key: editor.toggle_selected(int(key)),
+        "select_all": lambda _: editor.select(editor.draft.keys),
+        "next": lambda rows: editor.select_next(int(rows)),
+        "extend": lambda rows: editor.select_next(int(rows), extend=True),
+        "follow_tip": lambda tip: editor.follow_tip(int(tip[0]), str(tip[1]), clock()),
+        "undo": lambda _: editor.undo(clock()),
+        "redo": lambda _: editor.redo(clock()),
+    }
 
 
 def _keys(keys: Any) -> list[int]:

@@ -1,31 +1,40 @@
-"""Everything that a browser sees of an editor, sent only if it differs from what was sent before."""
+"""Everything that a browser shows of an editor, sent only if it differs from what was sent before."""
 
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import viser
+from numpy.typing import NDArray
 
+from keystride import colours
 from keystride.evaluation.episodes import NEVER_FELL
-from keystride.keyframes.goals import CONTROL_DT
-from keystride.robot.description import Robot
-from keystride.studio.document import storage
-from keystride.studio.document.keyframe_poses import ghost_warnings, ghosts
+from keystride.evaluation.errors import THRESHOLDS
+from keystride.keyframes.goals import COMPONENTS, CONTROL_DT
+from keystride.keyframes.script import Keyframe
+from keystride.robot.description import Floats, Robot
+from keystride.studio.document.draft import Draft
+from keystride.studio.document.keyframe_poses import Ghost, ghost_warnings, ghosts
 from keystride.studio.editor import Editor
-from keystride.studio.page.ghost_scene import Actions, GhostScene
-from keystride.studio.page.live_ghost import LiveGhost
-from keystride.studio.page.meshes import Figure
+from keystride.studio.page.figure import Figure
+from keystride.studio.page.ghost_scene import Actions, Caption, GhostScene
+from keystride.studio.page.ground import StageShapes
 from keystride.studio.page.page_channel import PageChannel
-from keystride.studio.page.scene import Scene
-from keystride.studio.page.stage_shapes import StageShapes
-from keystride.studio.page.timeline_data import captions, marks, misses
-from keystride.studio.panels.keyframe import KeyframePanel
+from keystride.studio.page.scene import LiveGhost, Scene
+from keystride.studio.unsaved_work import dump
 
 NOW_EVERY = 0.04  # s
 BEAT_EVERY = 1.0  # s: the page hears from its session at least this often
 TRACE_PERIOD = 0.15  # s
 SCENE_PARTS: tuple[str, ...] = ("keyframes", "path", "trace")
+
+Odds = Mapping[int, float]  # by key: the share of roll-outs that met the keyframe
+Warnings = Mapping[int, Sequence[str]]
+ShowKeyframe = Callable[[Draft, int | None, Ghost | None, str], None]  # `KeyframePanel.show`
 
 
 class View:
@@ -53,7 +62,7 @@ class View:
         """Tell the page which session it has."""
         self._channel.show("now", {"waiting": True, "read": self._channel.read})
 
-    def show(self, editor: Editor, panel: KeyframePanel, *, changed_on_disk: bool) -> None:
+    def show(self, editor: Editor, show_keyframe: ShowKeyframe, *, changed_on_disk: bool) -> None:
         player, states = editor.player, editor.states()
         at = (player.head, player.recorded, player.trajectory)
         if self._news("robot", at) or self.scene.gliding:
@@ -67,9 +76,11 @@ class View:
         document, forecast = editor.document, editor.forecast
         script = (document.now, document.unsaved, states, forecast, forecast.stale, editor.policy, changed_on_disk)
         if self._news("script", script):
-            self._show_script(editor, states, panel, changed_on_disk)
+            self._show_script(editor, states, show_keyframe, changed_on_disk)
 
-    def _show_script(self, editor: Editor, states: dict[int, str], panel: KeyframePanel, changed_on_disk: bool) -> None:
+    def _show_script(
+        self, editor: Editor, states: dict[int, str], show_keyframe: ShowKeyframe, changed_on_disk: bool
+    ) -> None:
         draft, key, found = editor.draft, editor.selected, ghosts(editor.draft)
         doubts, forecast = ghost_warnings(draft, editor.path_on_stage()), editor.forecast
         for doubtful, messages in editor.outside_training().items():
@@ -82,7 +93,7 @@ class View:
         self._channel.show(
             "script",
             {
-                "latest": storage.dump(editor.document, steps=0),
+                "latest": dump(editor.document, steps=0),
                 "name": editor.name,
                 "unsaved": editor.document.unsaved,
                 "changedOnDisk": changed_on_disk,
@@ -98,7 +109,7 @@ class View:
             },
         )
         head = _head(editor, key, states, doubts.get(key, []) if key is not None else [])
-        panel.show(draft, key, found.get(key) if key is not None else None, head)
+        show_keyframe(draft, key, found.get(key) if key is not None else None, head)
 
     def _late(self, name: str, every: float) -> bool:
         """Nothing was sent for that long."""
@@ -160,3 +171,60 @@ def _head(editor: Editor, key: int | None, states: dict[int, str], doubts: list[
     number = f"<b>Keyframe {editor.draft.row(key) + 1} of {len(editor.draft.keys)}</b> · {states[key]}{chance}"
     warnings = "".join(f'<div class="ks-doubt">⚠ {escape(doubt)}</div>' for doubt in doubts)
     return f'<div class="ks-headline">{number}{warnings}</div>'
+
+
+def misses(errors: Floats) -> list[str]:
+    """By how much the median roll-out is over each threshold, in words; (6,) errors in the units of METRICS."""
+    found = []
+    for name, error, limit in zip((*COMPONENTS, "height"), errors.tolist(), astuple(THRESHOLDS), strict=True):
+        unit = ".2f} m" if name in ("position", "height") else ".1f}°"
+        if error > limit:
+            found.append(f"{name} " + ("{:" + unit).format(error - limit) + " over")
+    return found
+
+
+def marks(
+    draft: Draft, states: Mapping[int, str], odds: Odds, warnings: Warnings, errors: Mapping[int, Floats] | None = None
+) -> list[dict[str, Any]]:
+    limits, errors = np.array(astuple(THRESHOLDS)), errors or {}
+    return [
+        {
+            "key": mark.key,
+            "number": number,
+            "time": mark.keyframe.time,
+            "label": mark.keyframe.label or "",
+            "state": states[mark.key],
+            "colour": colours.as_hex(colours.KEYFRAME_COLOURS[states[mark.key]]),
+            "odds": round(100 * odds[mark.key]) if mark.key in odds else None,
+            "oddsColour": colours.as_hex(colours.likelihood(odds[mark.key])) if mark.key in odds else None,
+            "asks": asks(mark.keyframe),
+            "parts": [getattr(mark.keyframe, component) is not None for component in COMPONENTS],
+            "over": _over(errors[mark.key] > limits) if mark.key in errors else [],
+            "misses": misses(errors[mark.key]) if mark.key in errors else [],
+            "warnings": list(warnings.get(mark.key, ())),
+        }
+        for number, mark in enumerate(draft.marks, start=1)
+    ]
+
+
+def _over(over: NDArray[np.bool_]) -> list[bool]:
+    """For each component; the height, which is the last of (6,), belongs to the position."""
+    return [bool(over[0] or over[-1]), *over[1:-1].tolist()]
+
+
+def captions(draft: Draft, states: Mapping[int, str], odds: Odds, warnings: Warnings) -> dict[int, Caption]:
+    return {
+        mark.key: Caption(_caption(number, odds.get(mark.key), mark.key in warnings), states[mark.key])
+        for number, mark in enumerate(draft.marks, start=1)
+    }
+
+
+def asks(keyframe: Keyframe) -> str:
+    """The components, in words."""
+    present = [component for component in COMPONENTS if getattr(keyframe, component) is not None]
+    return ", ".join(present)
+
+
+def _caption(number: int, odds: float | None, doubtful: bool) -> str:
+    chance = "" if odds is None else f"  {round(100 * odds)}%"
+    return f"{number}{chance}{'  !' if doubtful else ''}"

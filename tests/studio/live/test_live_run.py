@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from keystride import geometry
 from keystride.deploy.log.flight import FlightLog
 from keystride.deploy.states import DeployState
+from keystride.keyframes.files import load_script
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
-from keystride.studio.live import live_run
 from keystride.studio.live.deploy_process import DeployProcess
 from keystride.studio.live.live_run import (
     DRY_RUN,
@@ -26,12 +26,14 @@ from keystride.studio.live.live_run import (
     LiveRun,
     Show,
     Target,
+    deploy_options,
+    read_take,
 )
-from keystride.studio.live.take import read_take
 
 PATIENCE = 120.0  # s: the machine may be busy
 WALK = Script(keyframes=(Keyframe(time=0.5, position=(0.2, 0.0)), Keyframe(time=1.0, position=(0.4, 0.0), yaw=0.0)))
 SHOW = Show(WALK, "go2-position")
+TOO_FAST = Show(Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),)), "STUB-TROT")
 
 
 def test_a_step_opens_when_the_one_before_was_passed_with_the_same_script_and_policy():
@@ -75,43 +77,47 @@ def test_without_an_interface_there_is_no_robot(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_chooses_only_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Script and policy go as values of options; interface, poses and domain are those of the command line."""
-    started = []
-
-    def refuse(words: list[str], simulated: list[str] | None = None) -> None:
-        started.append(words)
-        raise OSError("not on this machine")
-
-    monkeypatch.setattr(live_run, "DeployProcess", refuse)
-    live = LiveRun(Target("eth9", "vicon://host/body", 7), tmp_path)
-    live.ladder.record(DRY_RUN, SHOW)
-    live.ladder.record(SIMULATED_ROBOT, SHOW)
-    with pytest.raises(OSError, match="not on this machine"):
-        live.begin(REAL_ROBOT, SHOW)
-    (words,), script = started, str(next((tmp_path / TAKES).glob("*/script.yaml")))
-    log = str(Path(script).with_name("log"))
-    assert words == [
-        *("--policy", "go2-position", "--script", script, "--confirmed", "--log", log),
+def test_a_page_chooses_only_the_step(tmp_path: Path):
+    """Script and policy are values of options; interface, poses and domain come from the command line."""
+    target, script, log = Target("eth9", "vicon://host/body", 7), tmp_path / "script.yaml", tmp_path / "log"
+    assert deploy_options(REAL_ROBOT, SHOW, script, log, target) == [
+        *("--policy", "go2-position", "--script", str(script), "--confirmed", "--log", str(log)),
         *("--interface", "eth9", "--domain", "7", "--pose", "vicon://host/body"),
     ]
+    hostile = Show(WALK, "--interface=lo", inbetween=False, despite_warnings=True)
+    assert deploy_options(DRY_RUN, hostile, script, log, target) == [
+        *("--policy", "--interface=lo", "--script", str(script), "--confirmed", "--no-inbetween"),
+        *("--doubtful", "--outside-training", "--dry-run"),
+    ]
+
+
+def test_a_robot_that_cannot_be_reached_is_refused(tmp_path: Path):
+    show = Show(WALK, "go2-position", despite_warnings=True)
+    live = LiveRun(Target("nowhere0"), tmp_path)
+    live.ladder.record(DRY_RUN, show)
+    live.ladder.record(SIMULATED_ROBOT, show)
+    assert ended(live, show, REAL_ROBOT) == "refused"
+    assert "no network interface nowhere0" in live.outcome
+    assert "flight log" not in live.outcome
+    assert not live.ladder.passed(REAL_ROBOT, show)
     assert not live.running
+    (take,) = (tmp_path / TAKES).iterdir()
+    assert load_script(take / "script.yaml") == WALK
 
 
 def test_a_dry_run_is_passed_and_a_refused_one_is_not(tmp_path: Path):
     live = LiveRun(Target(), tmp_path)
-    fast = Show(Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),)), "STUB-TROT")
-    assert ended(live, fast) == "refused"
+    assert ended(live, TOO_FAST) == "refused"
     assert "m/s from a standstill is more than a Go2 does" in live.outcome
-    assert not live.is_open(SIMULATED_ROBOT, fast)
+    assert not live.is_open(SIMULATED_ROBOT, TOO_FAST)
     assert ended(live, Show(WALK, "STUB-TROT")) == "played to its end"
     assert live.is_open(SIMULATED_ROBOT, Show(WALK, "STUB-TROT"))
 
 
-def ended(live: LiveRun, show: Show) -> str:
-    live.begin(DRY_RUN, show)
+def ended(live: LiveRun, show: Show, step: str = DRY_RUN) -> str:
+    live.begin(step, show)
     with pytest.raises(ValueError, match="another deployment"):
-        live.begin(DRY_RUN, show)
+        live.begin(step, show)
     until = time.monotonic() + PATIENCE
     while not live.poll():
         live.page_seen()
@@ -120,9 +126,8 @@ def ended(live: LiveRun, show: Show) -> str:
     return live.outcome.split(":")[0]
 
 
-def test_a_page_that_falls_silent_ends_the_deployment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live_run, "PAGE_TIMEOUT", 0.0)
-    live = LiveRun(Target(), tmp_path)
+def test_a_page_that_falls_silent_ends_the_deployment(tmp_path: Path):
+    live = LiveRun(Target(), tmp_path, page_timeout=0.0)
     live.begin(DRY_RUN, Show(WALK, "STUB-TROT"))
     until = time.monotonic() + PATIENCE
     while not live.poll():
@@ -135,7 +140,7 @@ def test_a_page_that_falls_silent_ends_the_deployment(tmp_path: Path, monkeypatc
 def test_only_the_latest_takes_are_kept(tmp_path: Path):
     for day in range(KEPT_TAKES + 5):
         (tmp_path / TAKES / f"20200101-{day:06d}-000000-dry-run").mkdir(parents=True)
-    LiveRun(Target(), tmp_path)._new_take(DRY_RUN)
+    assert ended(LiveRun(Target(), tmp_path), TOO_FAST) == "refused"
     names = sorted(path.name for path in (tmp_path / TAKES).iterdir())
     assert len(names) == KEPT_TAKES
     assert names[0] == "20200101-000006-000000-dry-run"

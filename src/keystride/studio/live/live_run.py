@@ -1,7 +1,7 @@
-"""The way to the robot: a dry run, then the simulated robot, then the robot, each with the script as it is now.
+"""The way to the robot: a dry run, then the simulated robot, then the robot, each with the current script.
 
-A step is open when the one before it has played the same script with the same policy to its end.
-"""
+A step opens when the one before it has played the same script with the same policy to its end. The flight log of a
+deployment becomes a take, in the frame of the script, to compare with the forecast."""
 
 import hashlib
 import random
@@ -12,21 +12,41 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from keystride import geometry
+from keystride.deploy.log.flight import read_log
 from keystride.deploy.selftest.processes import free_port
+from keystride.deploy.states import DeployState
 from keystride.errors import FileError
+from keystride.evaluation.errors import METRICS, keyframe_errors
 from keystride.keyframes.files import format_script, save_script
+from keystride.keyframes.goals import CONTROL_DT
+from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.robot.catalogue import load_robot
+from keystride.robot.description import Floats, Robot
 from keystride.studio.live.deploy_process import LIE_DOWN_KEY, START_KEY, DeployProcess
-from keystride.studio.live.take import Take, read_take
 
 DRY_RUN, SIMULATED_ROBOT, REAL_ROBOT = LADDER = ("dry run", "simulated robot", "robot")
 TAKES = ".keystride-takes"  # beside the scripts
 KEPT_TAKES = 20
+REFUSED = "refused"  # before anything moved
 PAGE_TIMEOUT = 10.0  # s without a word from the page, and the robot is stopped: nobody could press the button
 DOMAINS = (20, 219)  # DDS domains of simulated robots; a robot's is 0
+RUNNING_INDEX = list(DeployState).index(DeployState.RUNNING)
+PATH_EVERY = 0.1  # s
 
 _free = threading.Lock()  # of all sessions of the studio: one deployment at a time
+
+
+@dataclass(frozen=True)
+class Take:
+    """What a flight log says of a deployment, in the frame of the script."""
+
+    path: Floats  # (n, 2) m, from the start of the script
+    errors: Floats  # (K, 6) as METRICS; NaN for components that are not asked for, and keyframes that were not reached
+    reached: int  # keyframes
 
 
 @dataclass(frozen=True)
@@ -84,13 +104,13 @@ class LiveRun:
     `emergency`, `page_seen` and `close` are for any thread, the rest for the session's.
     """
 
-    def __init__(self, target: Target, folder: Path) -> None:
+    def __init__(self, target: Target, folder: Path, page_timeout: float = PAGE_TIMEOUT) -> None:
         self.ladder = target.ladder
         self.step = ""  # that runs or ran last
         self.outcome = ""  # of the last one
         self.take: Take | None = None
         self.played: Show | None = None
-        self._target, self._folder = target, folder
+        self._target, self._folder, self._page_timeout = target, folder, page_timeout
         self._process: DeployProcess | None = None
         self._said: list[str] = []
         self._lock = threading.Lock()
@@ -162,7 +182,7 @@ class LiveRun:
         if process is None:
             return False
         if process.running:
-            if time.monotonic() - self._page_seen > PAGE_TIMEOUT and not process.stopped:
+            if time.monotonic() - self._page_seen > self._page_timeout and not process.stopped:
                 process.emergency()
             return False
         if not self._let_go(process):  # closed meanwhile
@@ -173,7 +193,8 @@ class LiveRun:
         if process.exit_code == 0:
             self.ladder.record(self.step, self.played)
         self.outcome = _outcome(process)
-        self._read_take()
+        if self.step != DRY_RUN and not self.outcome.startswith(REFUSED):  # these have no flight log
+            self._read_take()
         return True
 
     def close(self) -> None:
@@ -191,21 +212,14 @@ class LiveRun:
         return mine
 
     def _start(self, step: str, show: Show, script: Path, folder: Path) -> DeployProcess:
-        words = ["--policy", show.policy, "--script", str(script), "--confirmed"]
-        words += [] if show.inbetween else ["--no-inbetween"]
-        words += ["--doubtful", "--outside-training"] if show.despite_warnings else []
+        options = deploy_options(step, show, script, folder / "log", self._target)
         if step == DRY_RUN:
-            return DeployProcess([*words, "--dry-run"], watched=False)
-        words += ["--log", str(folder / "log")]
-        if step == SIMULATED_ROBOT:
-            domain, port = str(random.randint(*DOMAINS)), str(free_port())
-            words += ["--interface", "lo", "--domain", domain, "--pose", f"udp://127.0.0.1:{port}"]
-            return DeployProcess(
-                [*words, "--start-after", "1", "--settle", "0.5"], ["--domain", domain, "--pose-port", port]
-            )
-        assert self._target.interface is not None
-        words += ["--interface", self._target.interface, "--domain", str(self._target.domain)]
-        return DeployProcess([*words, "--pose", self._target.pose])
+            return DeployProcess(options, watched=False)
+        if step == REAL_ROBOT:
+            return DeployProcess(options)
+        domain, port = str(random.randint(*DOMAINS)), str(free_port())
+        link = ["--interface", "lo", "--domain", domain, "--pose", f"udp://127.0.0.1:{port}"]
+        return DeployProcess([*options, *link], ["--domain", domain, "--pose-port", port])
 
     def _new_take(self, step: str) -> Path:
         """A folder for the script as it is played and its flight log; the oldest ones are deleted."""
@@ -222,18 +236,32 @@ class LiveRun:
         assert self.played is not None
         assert self._take_folder is not None
         try:
-            robot = load_robot("go2")  # `keystride deploy go2` plays on no other
-            self.take = (
-                read_take(self._take_folder / "log", self.played.script, robot) if self.step != DRY_RUN else None
-            )
+            robot = load_robot("go2")  # the only robot that `keystride deploy go2` plays on
+            self.take = read_take(self._take_folder / "log", self.played.script, robot)
         except FileError as error:
-            self.take = None
-            self.outcome += f"; no flight log: {error}" if self.step != DRY_RUN else ""
+            self.outcome += f"; no flight log: {error}"
 
     @property
     def take_folder(self) -> Path | None:
         """Where the flight log of the last deployment is."""
         return self._take_folder / "log" if self._take_folder is not None and self.take is not None else None
+
+
+def deploy_options(step: str, show: Show, script: Path, log: Path, target: Target) -> list[str]:
+    """Return the options of `keystride deploy go2` for a step; a simulated robot also needs an interface and poses.
+
+    Script and policy are values of options, and the robot's options come from the command line, none from a page.
+    """
+    words = ["--policy", show.policy, "--script", str(script), "--confirmed"]
+    words += [] if show.inbetween else ["--no-inbetween"]
+    words += ["--doubtful", "--outside-training"] if show.despite_warnings else []
+    if step == DRY_RUN:
+        return [*words, "--dry-run"]
+    words += ["--log", str(log)]
+    if step == SIMULATED_ROBOT:
+        return [*words, "--start-after", "1", "--settle", "0.5"]
+    assert target.interface is not None
+    return [*words, "--interface", target.interface, "--domain", str(target.domain), "--pose", target.pose]
 
 
 def _outcome(process: DeployProcess) -> str:
@@ -242,9 +270,33 @@ def _outcome(process: DeployProcess) -> str:
     ended = process.ended or {}
     last = process.lines[-1] if process.lines else "nothing was said"
     reason = ended.get("reason") or last.removeprefix("error: ")
-    return f"{'stopped' if process.stopped or ended else 'refused'}: {reason}"
+    return f"{'stopped' if process.stopped or ended else REFUSED}: {reason}"
 
 
 def _release_after(process: DeployProcess) -> None:
     process.wait(120.0)
     _free.release()
+
+
+def read_take(folder: Path, script: Script, robot: Robot) -> Take | None:
+    """Return what a flight log holds of the script; None if it was never begun. FileError if the log cannot be read."""
+    rows = read_log(folder).rows
+    rows = rows[(rows["state"] == RUNNING_INDEX) & np.isfinite(rows["base_position"]).all(axis=1)]
+    if not len(rows):
+        return None
+    time = rows["time"] - rows["time"][0]  # (T,) s
+    position, orientation, joints = (
+        rows[name].astype(np.float64) for name in ("base_position", "base_orientation", "joint_angles")
+    )
+    yaw = np.atleast_1d(geometry.yaw_of(orientation[0]))
+    goals = script_goals(script, position[:1], yaw, robot=robot)
+    due = goals.step[0] * CONTROL_DT  # (K,) s
+    reached = int((due <= time[-1] + CONTROL_DT).sum())
+    errors = np.full((len(due), len(METRICS)), np.nan)
+    for keyframe in range(reached):
+        row = min(int(np.searchsorted(time, due[keyframe])), len(rows) - 1)
+        pose = (position[row : row + 1], orientation[row : row + 1], joints[row : row + 1])
+        errors[keyframe] = keyframe_errors(goals, *pose)[0, keyframe]
+    every = np.searchsorted(time, np.arange(0.0, time[-1], PATH_EVERY))
+    offset = position[every, :2] - position[0, :2]
+    return Take(geometry.rotate_yaw(np.broadcast_to(-yaw, len(every)), offset), errors, reached)

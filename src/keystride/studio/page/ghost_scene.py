@@ -8,14 +8,13 @@ import numpy as np
 import trimesh
 import viser
 
-from keystride import geometry
+from keystride import colours, geometry
 from keystride.studio.document.keyframe_poses import Ghost
 from keystride.studio.document.posing import ghost_feet, legs_at_limits
-from keystride.studio.page import handles, palette
+from keystride.studio.page import handles
+from keystride.studio.page.figure import Figure
 from keystride.studio.page.handles import Grab, Move, Ray
-from keystride.studio.page.meshes import Figure
 from keystride.studio.page.scene import ROOT, Scene
-from keystride.studio.page.timeline_data import Caption
 
 OPEN = 0.12  # opacity of legs whose posture is left open
 SHADE = {False: 0.34, True: 0.62}  # opacity, by whether it is selected
@@ -23,6 +22,14 @@ CLOSE = 0.25  # m
 ABOVE = 0.24  # m, of the label over the base
 NEARBY = 14  # ghosts that are drawn: those nearest in time to the active one
 DOUBLE_CLICK = 0.5  # s
+
+
+@dataclass(frozen=True)
+class Caption:
+    """The label over a ghost, and the state that gives its colour."""
+
+    text: str
+    state: str
 
 
 @dataclass(frozen=True)
@@ -74,8 +81,8 @@ class GhostScene:
         tip.apply_translation([0.0, 0.0, handles.ARROW_TO])
         arrow = trimesh.util.concatenate([shaft, tip])
         foot = trimesh.creation.icosphere(2, handles.FOOT_RADIUS)
-        meshes = {"yaw": (ring, palette.TURN_HANDLE), "height": (arrow, palette.LIFT)}
-        meshes |= {name: (foot, palette.FOOT) for name in handles.FEET}
+        meshes = {"yaw": (ring, colours.TURN_HANDLE), "height": (arrow, colours.LIFT)}
+        meshes |= {name: (foot, colours.FOOT) for name in handles.FEET}
         added = {}
         for name, (mesh, rgb) in meshes.items():
             handle = self._client.scene.add_mesh_simple(
@@ -127,7 +134,7 @@ class GhostScene:
 
     def _colour(self, captions: Mapping[int, Caption]) -> None:
         """By state; legs of the selected ghost that are at a limit are red."""
-        colours = np.array([palette.KEYFRAME_COLOURS[captions[key].state] for key in self._ghosts], dtype=np.uint8)
+        own_colours = np.array([colours.KEYFRAME_COLOURS[captions[key].state] for key in self._ghosts], dtype=np.uint8)
         shade = np.array([SHADE[key == self._selected] for key in self._ghosts], dtype=np.float32)
         posed = np.array([ghost.posed for ghost in self._ghosts.values()])
         chosen = next((row for row, key in enumerate(self._ghosts) if key == self._selected), None)
@@ -135,9 +142,9 @@ class GhostScene:
         limits = zip(ghost.robot.leg_names, legs_at_limits(ghost), strict=True) if ghost else ()
         stuck = {leg for leg, at_limit in limits if at_limit}
         for body, handle in zip(self._figure.bodies, self._bodies, strict=True):
-            own = colours.copy()
+            own = own_colours.copy()
             if chosen is not None and posed[chosen] and body.name.split("_")[0] in stuck:
-                own[chosen] = palette.LIMIT
+                own[chosen] = colours.LIMIT
             handle.batched_colors = own
             handle.batched_opacities = np.where(posed | (not body.is_leg), shade, OPEN).astype(np.float32)
 
@@ -166,7 +173,7 @@ class GhostScene:
         limits = legs_at_limits(ghost)
         for name, foot, at_limit in zip(handles.FEET, ghost_feet(ghost), limits, strict=True):
             self._handles[name].position = foot
-            self._handles[name].color = palette.LIMIT if at_limit and ghost.posed else palette.FOOT
+            self._handles[name].color = colours.LIMIT if at_limit and ghost.posed else colours.FOOT
 
     # Coroutines keep the order of events; functions would run in a pool of threads.
 

@@ -1,28 +1,42 @@
-"""The page's own part: a dock with timeline, transport and shortcuts beside viser's scene and panels, and its messages.
+"""Messages between a session and its page: a dock with timeline, transport and shortcuts beside viser's scene and panels.
 
-Everything goes through elements that viser draws: HTML that the session writes, and a text field that the page types
-into. So it needs no second connection, and each browser has its own. Every event is numbered, addressed to one session
-and acknowledged; what was addressed to another session is dropped.
+Both directions use elements that viser draws: HTML that the session writes, and a text field that the page types into.
+This needs no second connection, and each browser has its own. Events are numbered, addressed to one session and
+acknowledged; events addressed to another session are dropped.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 import viser
 
-PAGE_SCRIPTS = ("channel.js", "dock.js", "music.js", "timeline.js", "live.js", "keys.js")
+from keystride import colours
+
+PAGE_SCRIPTS = ("channel.js", "dock.js", "music.js", "timeline.js", "keys.js")
 PREFIX = "keystride:"
 
 Received = Callable[[str, Any], None]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A dialog: a question, and what each of its buttons does. Escape presses the last one."""
+
+    question: str
+    buttons: Mapping[str, Callable[[], None]]
+
+
+Ask = Callable[[Choice], None]
+
+
 class PageChannel:
     def __init__(self, client: viser.ClientHandle, session: str, received: Received) -> None:
         self.session = session
-        self.read = 0  # number of the last event that was received
+        self.read = 0  # number of the last event received
         self._received = received
         panel = client.gui.add_panel()
         with panel.add_tab("channel"):
@@ -32,7 +46,11 @@ class PageChannel:
         self._field.on_update(self._on_update)
 
     def show(self, name: str, content: dict[str, Any]) -> None:
-        """`script` changes with edits, `now` with time; `draft` is for the browser to keep, `question` is a dialog."""
+        """Send a message.
+
+        `script` changes with edits and `now` with time; the browser stores `draft`, `question` is a dialog, and `live`
+        is the state of a deployment.
+        """
         data = json.dumps(content | {"session": self.session}, separators=(",", ":"))
         self._elements[name].content = f'<div hidden id="ks-{name}">{escape(data)}</div>'
 
@@ -47,7 +65,7 @@ class PageChannel:
 
 
 def read_events(text: str) -> tuple[str, list[tuple[int, str, Any]]]:
-    """What a page typed: the session it is meant for, and events, oldest first; nothing if it makes no sense."""
+    """Parse what a page typed: the session it is addressed to, and its events, oldest first. Ignore malformed text."""
     try:
         batch = json.loads(text.removeprefix(PREFIX) or "{}")
         events = [(int(number), str(name), value) for number, name, value in batch.get("events", ())]
@@ -57,9 +75,12 @@ def read_events(text: str) -> tuple[str, list[tuple[int, str, Any]]]:
 
 
 def _page() -> str:
-    """HTML set by a script runs no script elements, but an image that cannot be loaded runs its error handler."""
+    """Return the page's own styles and scripts as HTML.
+
+    Script elements in HTML that a script inserts do not run, but the error handler of an image that fails to load does.
+    """
     folder = files("keystride.studio.page") / "web"
-    style = (folder / "studio.css").read_text(encoding="utf-8")
+    style = colours.page_css() + (folder / "studio.css").read_text(encoding="utf-8")
     source = "\n".join((folder / name).read_text(encoding="utf-8") for name in PAGE_SCRIPTS)
     run = "if(!window.keystride){window.keystride=1;new Function(document.getElementById('ks-source').textContent)()}"
     return (

@@ -1,7 +1,4 @@
-"""What is on the stage: the robot, the way it is asked to go, the way it should take and the way it went.
-
-Each browser has one.
-"""
+"""The scene of one browser: the robot, the path it is asked to take, is expected to take and took; and a live robot."""
 
 from collections.abc import Iterable
 
@@ -9,13 +6,14 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
+from keystride import colours
 from keystride.robot.description import Floats
-from keystride.studio.page import palette
-from keystride.studio.page.ground_grid import add_floor, sky
-from keystride.studio.page.meshes import Figure
+from keystride.studio.page.figure import Figure
+from keystride.studio.page.ground import ROOT, add_floor, sky
 from keystride.studio.playback.trajectory_buffer import RobotPose
 
-ROOT = "/stage"  # everything hangs on it: to follow the robot, the stage moves and the camera stays with its owner
+GHOST_LIFT = 0.008  # m
+OPACITY = 0.55
 TRACE_STEPS = 5  # control steps
 PATH_LIFT = 0.004  # m
 ARRIVED = 0.005  # m
@@ -44,8 +42,8 @@ class Scene:
         self._trace = self._lines("trace", 0.016)
         self._expected = self._lines("expected", 0.014)
         self._waypoints = self._lines("waypoints", 0.008)
-        self._trace.colors = np.array(palette.TRACE, dtype=np.uint8)
-        self.set_theme(palette.DARK)
+        self._trace.colors = np.array(colours.TRACE, dtype=np.uint8)
+        self.set_theme(colours.DARK)
 
     def show_robot(self, pose: RobotPose) -> None:
         positions, orientations = self._figure.place(pose.position, pose.orientation, pose.joints)
@@ -80,7 +78,7 @@ class Scene:
         self._path.visible = self._waypoints.visible = path
         self._trace.visible = self._expected.visible = trace
 
-    def set_theme(self, theme: palette.Theme) -> None:
+    def set_theme(self, theme: colours.Theme) -> None:
         self._client.scene.set_background_image(sky(theme), format="png")
         add_floor(self._client.scene, ROOT, theme)
         lines = ((self._path, theme.path), (self._expected, theme.expected), (self._waypoints, theme.waypoints))
@@ -151,3 +149,48 @@ def _chain(ground: Floats) -> NDArray[np.float32]:
     if len(points) < 2:
         return np.zeros((1, 2, 3), dtype=np.float32)
     return np.stack([points[:-1], points[1:]], axis=1)
+
+
+class LiveGhost:
+    def __init__(self, client: viser.ClientHandle, figure: Figure) -> None:
+        self._client, self._figure = client, figure
+        self._bodies: list[viser.MeshHandle] = []
+        self._take: viser.LineSegmentsHandle | None = None
+
+    def show_pose(self, position: Floats, orientation: Floats, joints: Floats) -> None:
+        """In the frame of the script."""
+        with self._client.atomic():
+            if not self._bodies:
+                self._bodies = [self._body(row) for row in range(len(self._figure.bodies))]
+            placed = zip(self._bodies, *self._figure.place(position, orientation, joints), strict=True)
+            for handle, where, turned in placed:
+                handle.position, handle.wxyz = where, turned
+
+    def hide_pose(self) -> None:
+        for handle in self._bodies:
+            handle.remove()
+        self._bodies = []
+
+    def show_take(self, path: Floats | None) -> None:
+        """(n, 2) m; None for no take."""
+        if self._take is not None:
+            self._take.remove()
+            self._take = None
+        if path is not None and len(path) > 1:
+            points = np.column_stack([path, np.full(len(path), GHOST_LIFT)])
+            segments = np.stack([points[:-1], points[1:]], axis=1)
+            self._take = self._client.scene.add_line_segments(
+                f"{ROOT}/take", segments, colors=colours.TAKE, thickness=0.02
+            )
+
+    def _body(self, row: int) -> viser.MeshHandle:
+        body = self._figure.bodies[row]
+        return self._client.scene.add_mesh_simple(
+            f"{ROOT}/live/{body.name}",
+            body.outline.vertices,
+            body.outline.faces,
+            color=colours.TAKE,
+            opacity=OPACITY,
+            cast_shadow=False,
+            receive_shadow=False,
+        )

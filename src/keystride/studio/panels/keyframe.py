@@ -1,4 +1,4 @@
-"""The selected keyframe in numbers: any component on or off, by value, by slider or by a named posture."""
+"""The Keyframe panel: the selected keyframe in numbers, any component on or off, and the library of poses."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import viser
 
+from keystride import colours
 from keystride.keyframes.limits import TILT_LIMITS
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.script import MAX_LABEL, MAX_METRES, MAX_SECONDS
@@ -15,14 +16,18 @@ from keystride.robot.description import Robot
 from keystride.studio.document import draft as drafts
 from keystride.studio.document import posing
 from keystride.studio.document.draft import Draft
-from keystride.studio.document.keyframe_poses import Ghost
-from keystride.studio.page import palette
+from keystride.studio.document.keyframe_poses import Ghost, ghosts
+from keystride.studio.document.pose_library import PoseExists, PoseLibrary
+from keystride.studio.document.posing import pose_of, set_pose, set_posture
+from keystride.studio.editor import Editor
+from keystride.studio.page.figure import Figure, pose_buttons
 from keystride.studio.page.handles import Move
+from keystride.studio.page.page_channel import Ask, Choice
 
 CUSTOM = "own angles"
-JUST_TOUCHED = 0.8  # s: a control that is being dragged is not told what it just said
+JUST_TOUCHED = 0.8  # s during which a control that the user has just moved is not overwritten
 
-Edit = Callable[[Draft, int], Draft]  # of the keyframe with that key
+Edit = Callable[[Draft, int], Draft]  # of the keyframe with this key
 OnKeyframeEdit = Callable[[Edit, str], None]  # the edit, and the gesture that it belongs to
 
 
@@ -49,9 +54,9 @@ class KeyframePanel:
             self._xy = gui.add_vector2("x, y (m)", (0.0, 0.0), min=(-limit, -limit), max=(limit, limit), step=0.01)
             self._has_height = gui.add_checkbox("ask for height", True)
             self._z = gui.add_number("z (m)", 0.32, min=0.0, max=2.0, step=0.005)
-            self._relative = gui.add_checkbox("from previous", False, hint="x and y count from the keyframe before")
+            self._relative = gui.add_checkbox("from previous", False, hint="measure x and y from the previous keyframe")
             ground = gui.add_button(
-                "Put the feet on the ground", color=palette.BUTTON, icon=viser.Icon.ARROW_BAR_TO_DOWN
+                "Put the feet on the ground", color=colours.BUTTON, icon=viser.Icon.ARROW_BAR_TO_DOWN
             )
         self._bind(self._xy, "xy", lambda value: lambda draft, key: posing.set_offset(draft, key, value))
         self._bind(self._z, "z", lambda value: self._planting(lambda draft, key: posing.set_height(draft, key, value)))
@@ -77,15 +82,17 @@ class KeyframePanel:
             self._named = self._gui.add_dropdown(
                 "posture", (CUSTOM, *named_postures(self._robot)), initial_value=CUSTOM
             )
-            self._poses = self._gui.add_html("")  # pictures; the page says which one was clicked
-            self._pose_name = self._gui.add_text("pose name", "", hint="to save the pose under, for other keyframes")
-            keep = self._gui.add_button("Save this pose", color=palette.BUTTON, icon=viser.Icon.BOOKMARK)
-            mirrored = self._gui.add_button(
-                "Mirror left and right", color=palette.BUTTON, icon=viser.Icon.FLIP_HORIZONTAL
+            self._poses = self._gui.add_html("")  # pictures; the page sends an event when one is clicked
+            self._pose_name = self._gui.add_text(
+                "pose name", "", hint="name under which to save the pose, for other keyframes"
             )
-            self._mirror = self._gui.add_checkbox("mirror live", False, hint="the other side's leg does the same")
+            keep = self._gui.add_button("Save this pose", color=colours.BUTTON, icon=viser.Icon.BOOKMARK)
+            mirrored = self._gui.add_button(
+                "Mirror left and right", color=colours.BUTTON, icon=viser.Icon.FLIP_HORIZONTAL
+            )
+            self._mirror = self._gui.add_checkbox("mirror live", False, hint="the opposite leg does the same")
             self._planted = self._gui.add_checkbox(
-                "keep feet planted", False, hint="moving the body bends the legs, and the feet stay"
+                "keep feet planted", False, hint="legs bend so that the feet stay where they are while the body moves"
             )
             self._joints = [self._add_joint(joint) for joint in range(len(self._robot.joint_names))]
         self._switch(self._has_posture, "posture")
@@ -106,11 +113,11 @@ class KeyframePanel:
         return slider
 
     def show_poses(self, html: str) -> None:
-        """Buttons with pictures, of `pose_pictures`."""
+        """Show the library: HTML of `figure.pose_buttons`."""
         self._poses.content = html
 
     def show(self, draft: Draft, key: int | None, ghost: Ghost | None, head: str) -> None:
-        """The values of the selected keyframe, or that there is none."""
+        """Show the values of the selected keyframe, or only the text above them if none is selected."""
         self._head.content = head
         for folder in (self._folder, self._place_folder, self._angle_folder, self._posture_folder):
             folder.visible = key is not None
@@ -150,7 +157,7 @@ class KeyframePanel:
         return lambda draft, key: posing.set_joint(draft, key, joint, radians(angle), mirrored=mirrored)
 
     def moved(self, move: Move) -> Edit:
-        """The edit that a drag of a ghost or of one of its handles asks for."""
+        """Return the edit for a drag of a ghost or of one of its handles."""
 
         def edit(draft: Draft, key: int) -> Draft:
             if move.foot is not None:
@@ -164,7 +171,7 @@ class KeyframePanel:
         return edit if move.foot is not None else self._planting(edit)
 
     def _planting(self, edit: Edit) -> Edit:
-        """Keep the feet where they are, if that is wanted."""
+        """Return the edit with the feet kept in place, if that is ticked."""
 
         def planted(draft: Draft, key: int) -> Draft:
             if not self._planted.value:
@@ -174,7 +181,7 @@ class KeyframePanel:
         return planted
 
     def forget_touches(self) -> None:
-        """After an edit that was refused, every control is to show what holds."""
+        """Let every control show the actual value again, after a refused edit."""
         self._touched.clear()
 
     def _set(self, handle: Any, value: Any) -> None:
@@ -183,7 +190,7 @@ class KeyframePanel:
 
     def _bind(self, handle: Any, gesture: str, edit: Callable[[Any], Edit]) -> None:
         async def updated(event: viser.GuiEvent) -> None:
-            if event.client is not None:  # else it was this program that set it
+            if event.client is not None:  # otherwise this program has set it
                 if gesture:
                     self._touched[id(handle)] = time.monotonic()
                 self._asked(edit(handle.value), gesture)
@@ -208,3 +215,54 @@ def _postured(name: str) -> Edit:
     if name == CUSTOM:
         return lambda draft, key: posing.set_component(draft, key, "posture", True)
     return lambda draft, key: posing.set_posture(draft, key, name)
+
+
+class PoseCommands:
+    """Use, save and delete the poses of the library."""
+
+    def __init__(self, editor: Editor, library: PoseLibrary, figure: Figure, panel: KeyframePanel, ask: Ask) -> None:
+        self._editor, self._library, self._figure, self._panel, self._ask = editor, library, figure, panel, ask
+        self._shown = False
+
+    def events(self) -> dict[str, Callable[[Any], None]]:
+        return {
+            "pose": lambda name: self.use(str(name), time.perf_counter()),
+            "save_pose": lambda name: self.save(str(name)),
+            "delete_pose": lambda name: self.delete(str(name)),
+        }
+
+    def use(self, name: str, now: float) -> None:
+        """Pose the selected keyframe."""
+        key, own = self._editor.selected, self._library.own()
+        if key is None:
+            raise ValueError("select a keyframe before choosing its pose")
+        if name in own:
+            self._editor.edit(lambda draft: set_pose(draft, key, own[name]), now)
+        elif name in self._library.built_in:
+            self._editor.edit(lambda draft: set_posture(draft, key, name), now)
+        else:
+            raise ValueError(f"the pose {name!r} no longer exists")
+
+    def save(self, name: str) -> None:
+        """Save the pose of the selected keyframe; ask before replacing another one."""
+        key = self._editor.selected
+        if key is None:
+            raise ValueError("select the keyframe whose pose you want to save")
+        pose = pose_of(ghosts(self._editor.draft)[key])
+        try:
+            self._library.save(name, pose)
+        except PoseExists as error:
+            replace = {"Replace": lambda: self._library.save(name, pose, replace=True), "Cancel": lambda: None}
+            self._ask(Choice(f"{error} Saving would replace it.", replace))
+
+    def delete(self, name: str) -> None:
+        question = f"Delete the pose {name}? Keyframes that use it do not change."
+        self._ask(Choice(question, {"Delete": lambda: self._library.delete(name), "Cancel": lambda: None}))
+
+    def refresh(self) -> None:
+        """Show the library if it has changed."""
+        if self._library.changed() or not self._shown:
+            self._shown = True
+            poses = self._library.poses()
+            own = [name for name in poses if name not in self._library.built_in]
+            self._panel.show_poses(pose_buttons(poses, own, self._figure))

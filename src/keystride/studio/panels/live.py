@@ -1,4 +1,4 @@
-"""To the robot, step by step: dry run, simulated robot, robot; what it does now, and the take beside the forecast."""
+"""The Live panel: to the robot step by step, what it does now, and the take beside the forecast."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 import viser
 
+from keystride import colours
+from keystride.deploy.preflight import CHECKLIST
 from keystride.evaluation.errors import METRICS, THRESHOLDS
+from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Floats
-from keystride.studio.live.live_run import DRY_RUN, LADDER, REAL_ROBOT, SIMULATED_ROBOT, LiveRun, Show
-from keystride.studio.live.take import Take
-from keystride.studio.page import palette
+from keystride.studio.editor import Editor
+from keystride.studio.live.live_run import DRY_RUN, LADDER, REAL_ROBOT, SIMULATED_ROBOT, LiveRun, Show, Take
+from keystride.studio.page.page_channel import Ask, Choice, PageChannel
+from keystride.studio.page.scene import LiveGhost
+from keystride.studio.playback.controllers import STAND_STILL
 
-OnLiveAction = Callable[[str, Any], None]  # live, live_start, live_down, live_despite; and what
+OnLiveAction = Callable[[str, Any], None]  # name of the event, and its value
 
 ABOUT = {
     DRY_RUN: "the whole deployment against a simulation; nothing goes out on the network",
@@ -22,15 +27,15 @@ ABOUT = {
     REAL_ROBOT: "the robot, once the simulated one has played this script to its end",
 }
 NO_ROBOT = "start the studio with --interface to reach a robot"
-LATE = 0.1  # s without news, beyond which the link counts as down
+LATE = 0.1  # s without a message after which the link counts as down
 SHOWN_LINES = 6
 ERROR_UNITS = {"distance_m": ("distance", "m", 2), "height_m": ("height", "m", 2)}
-STOP: palette.RGB = (208, 32, 32)
+DEPLOYED = "go2"  # the robot of `keystride deploy go2`
 
 
 @dataclass(frozen=True)
 class ErrorComparison:
-    """Errors per keyframe (6,) of a take, and of the forecast where there is one."""
+    """Errors (6,) per keyframe of a take, and of the forecast where there is one."""
 
     take: Take
     forecast: Sequence[Floats | None]
@@ -41,15 +46,17 @@ class LivePanel:
         self._shown: Any = None
         self._ladder = gui.add_html("")
         self._steps = {
-            step: gui.add_button(f"{number}. {step.capitalize()}", color=palette.BUTTON, icon=icon)
+            step: gui.add_button(f"{number}. {step.capitalize()}", color=colours.BUTTON, icon=icon)
             for number, (step, icon) in enumerate(
                 zip(LADDER, (viser.Icon.FILE_CHECK, viser.Icon.DEVICE_DESKTOP, viser.Icon.ROBOT), strict=True), start=1
             )
         }
         self._despite = gui.add_checkbox("play despite warnings", False)
-        self._start = gui.add_button("Start the script", color=palette.BUTTON, icon=viser.Icon.PLAYER_PLAY)
-        self._down = gui.add_button("Stop and lie down", color=palette.BUTTON, icon=viser.Icon.ARROW_DOWN)
-        self._stop = gui.add_button("EMERGENCY STOP", color=STOP, icon=viser.Icon.HAND_STOP, hint="Esc or Space")
+        self._start = gui.add_button("Start the script", color=colours.BUTTON, icon=viser.Icon.PLAYER_PLAY)
+        self._down = gui.add_button("Stop and lie down", color=colours.BUTTON, icon=viser.Icon.ARROW_DOWN)
+        self._stop = gui.add_button(
+            "EMERGENCY STOP", color=colours.STOP, icon=viser.Icon.HAND_STOP, hint="Esc or Space"
+        )
         self._state = gui.add_html("")
         self._take = gui.add_html("")
         for step, button in self._steps.items():
@@ -96,7 +103,7 @@ class LivePanel:
 
 
 def live_news(live: LiveRun) -> dict[str, Any]:
-    """What the page's own stop bar shows."""
+    """Return what the stop bar of the page shows."""
     status = live.status
     return {"running": live.running, "step": live.step, "state": status.get("state", "preparing"), **_link(status)}
 
@@ -140,7 +147,7 @@ def _state(live: LiveRun) -> str:
 
 
 def _take(comparison: ErrorComparison, live: LiveRun) -> str:
-    """A row a keyframe: errors of the take, and in brackets those of the forecast."""
+    """Return one row per keyframe: errors of the take, with those of the forecast in brackets."""
     asked = [row for row in range(len(METRICS)) if np.isfinite(comparison.take.errors[:, row]).any()]
     heads = "".join(f"<th>{_unit(METRICS[row])[0]}</th>" for row in asked)
     rows = ""
@@ -154,7 +161,7 @@ def _take(comparison: ErrorComparison, live: LiveRun) -> str:
         else f'<p class="ks-small">keystride deploy replay {escape(str(live.take_folder))}</p>'
     )
     return (
-        '<div class="ks-result"><b>The take</b>, by the robot\'s own estimate, and in brackets the forecast'
+        '<div class="ks-result"><b>The take</b> by the robot\'s own estimate, the forecast in brackets'
         f'<table class="ks-errors ks-take"><tr><th></th>{heads}</tr>{rows}</table>{folder}</div>'
     )
 
@@ -170,3 +177,89 @@ def _cell(row: int, error: float, forecast: float | None) -> str:
     over = ' class="over"' if error > getattr(THRESHOLDS, METRICS[row]) else ""
     beside = "" if forecast is None or np.isnan(forecast) else f" ({forecast:.{digits}f})"
     return f"<td{over}>{error:.{digits}f}{unit}{beside}</td>"
+
+
+class LiveCommands:
+    """Start the steps, ask for confirmation first where a robot moves, and show the deployment."""
+
+    def __init__(
+        self, live: LiveRun, editor: Editor, panel: LivePanel, ghost: LiveGhost, channel: PageChannel, ask: Ask
+    ) -> None:
+        self._live, self._editor, self._panel, self._ghost = live, editor, panel, ghost
+        self._channel, self._ask = channel, ask
+        self._news: dict[str, Any] = {}
+        self._pose: Any = None
+        self._show: tuple[Any, Show | None] = (None, None)
+        self._comparison: ErrorComparison | None = None
+
+    def events(self) -> dict[str, Callable[[Any], None]]:
+        return {
+            "live": lambda step: self.begin(str(step)),
+            "live_start": lambda _: self._live.press_start(),
+            "live_down": lambda _: self._live.lie_down(),
+        }
+
+    def begin(self, step: str) -> None:
+        """Start a step; for the robot, ask first that the checklist be confirmed."""
+        show = self._current()
+        if self._editor.robot != load_robot(DEPLOYED):
+            raise ValueError("the Live tab can only drive a Go2; this studio was started for another robot")
+        if step not in LADDER or show is None:
+            raise ValueError("nothing to play yet: add a keyframe, and choose a policy on the Stage tab")
+        if step != REAL_ROBOT:
+            self._begin(step, show)
+            return
+        if not self._live.is_open(step, show):
+            raise ValueError("the simulated robot must play this script to its end first")
+        self._ask(
+            Choice(
+                "The robot will move. Check: " + "; ".join(CHECKLIST) + ".",
+                {"All checked: move the robot": lambda: self._begin(REAL_ROBOT, show), "Cancel": lambda: None},
+            )
+        )
+
+    def frame(self) -> None:
+        """Poll the deployment and show its state."""
+        live = self._live
+        if live.poll():
+            self._ghost.hide_pose()
+            self._pose = None
+            if live.take is not None:
+                self._ghost.show_take(live.take.path)
+                self._comparison = ErrorComparison(live.take, self._forecast_errors())
+        self._show_pose()
+        self._panel.show(live, self._current(), self._comparison)
+        news = live_news(live)
+        if news != self._news:
+            self._news = news
+            self._channel.show("live", news)
+
+    def _begin(self, step: str, show: Show) -> None:
+        self._live.begin(step, show)
+        self._comparison = None
+        self._ghost.show_take(None)
+
+    def _current(self) -> Show | None:
+        """Return what would be played now; None without keyframes or without a policy."""
+        editor = self._editor
+        made_of = (editor.draft, editor.policy, editor.player.inbetween, self._panel.despite_warnings)
+        if made_of != self._show[0]:
+            script = editor.draft.script()
+            playable = script is not None and editor.policy != STAND_STILL
+            self._show = (made_of, Show(script, *made_of[1:]) if script is not None and playable else None)
+        return self._show[1]
+
+    def _show_pose(self) -> None:
+        status = self._live.status
+        if "joints" in status and status["joints"] != self._pose:
+            self._pose = status["joints"]
+            position, orientation, joints = (np.array(status[name]) for name in ("position", "orientation", "joints"))
+            self._ghost.show_pose(position, orientation, joints)
+
+    def _forecast_errors(self) -> list[Any]:
+        """Return the errors per keyframe; None where the forecast is of another script than the one played."""
+        played, forecast = self._live.played, self._editor.forecast
+        assert played is not None
+        if played.script != self._editor.draft.script() or forecast.stale:
+            return [None] * len(played.script.keyframes)
+        return [forecast.errors.get(key) for key in self._editor.draft.keys]

@@ -1,17 +1,20 @@
-"""The last pass: errors per keyframe, drawings, and files to take away."""
+"""The Result panel: errors per keyframe and charts of the last pass, and files to download."""
 
+import tempfile
+import threading
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 
 import viser
 
+from keystride import colours
 from keystride.evaluation.errors import THRESHOLDS
 from keystride.evaluation.recording import Recording
-from keystride.studio.export.charts import charts
-from keystride.studio.export.report import headline, table
-from keystride.studio.page import palette
+from keystride.evaluation.rendering.replay import replay_page
+from keystride.studio.report import charts, headline, report_page, table
 
-HINT = "Play the script to its end to see the errors at each keyframe and plots of the pass."
+HINT = "Play the script to its end to see the errors at each keyframe and charts of the pass."
 NOTHING_YET = f'<div class="ks-result" style="opacity:.7">{HINT}</div>'
 
 
@@ -19,12 +22,12 @@ class ResultPanel:
     def __init__(self, gui: viser.GuiApi, exported: Callable[[str], None]) -> None:
         self._table = gui.add_html(NOTHING_YET)
         self._buttons = [
-            gui.add_button("Report (HTML)", color=palette.BUTTON, icon=viser.Icon.REPORT_ANALYTICS, visible=False),
-            gui.add_button("Replay (HTML)", color=palette.BUTTON, icon=viser.Icon.PLAYER_PLAY, visible=False),
-            gui.add_button("Film (MP4)", color=palette.BUTTON, icon=viser.Icon.MOVIE, visible=False),
+            gui.add_button("Report (HTML)", color=colours.BUTTON, icon=viser.Icon.REPORT_ANALYTICS, visible=False),
+            gui.add_button("Replay (HTML)", color=colours.BUTTON, icon=viser.Icon.PLAYER_PLAY, visible=False),
+            gui.add_button("Film (MP4)", color=colours.BUTTON, icon=viser.Icon.MOVIE, visible=False),
         ]
         self._charts = gui.add_html("")
-        for button, kind in zip(self._buttons, ("report", "replay", "film"), strict=True):
+        for button, kind in zip(self._buttons, EXPORTS, strict=True):
             self._press(button, kind, exported)
 
     def show(self, recording: Recording | None) -> None:
@@ -48,3 +51,50 @@ class ResultPanel:
             exported(kind)
 
         button.on_click(pressed)
+
+
+def report_file(recording: Recording) -> tuple[str, bytes]:
+    return f"{recording.title}-report.html", report_page(recording).encode()
+
+
+def replay_file(recording: Recording) -> tuple[str, bytes]:
+    return f"{recording.title}-replay.html", replay_page(recording).encode()
+
+
+def film_file(recording: Recording) -> tuple[str, bytes]:
+    from keystride.evaluation.rendering.video import write_video
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        write_video(recording, path)
+        return f"{recording.title}.mp4", path.read_bytes()
+
+
+EXPORTS: dict[str, Callable[[Recording], tuple[str, bytes]]] = {
+    "report": report_file,
+    "replay": replay_file,
+    "film": film_file,
+}
+
+
+class Exporter:
+    """Make one file at a time in a thread of its own, and send it to the browser."""
+
+    def __init__(self, client: viser.ClientHandle, set_busy: Callable[[bool], None]) -> None:
+        self._client, self._set_busy = client, set_busy
+
+    def start(self, kind: str, recording: Recording) -> None:
+        self._set_busy(True)
+        threading.Thread(target=self._make, args=(kind, recording), name=kind, daemon=True).start()
+
+    def _make(self, kind: str, recording: Recording) -> None:
+        news = self._client.add_notification("Exporting", f"Making the {kind}.", loading=True)
+        try:
+            name, content = EXPORTS[kind](recording)
+            self._client.send_file_download(name, content, save_immediately=True)
+            news.title, news.body, news.color = "Exported", f"{name}, {len(content) / 1e6:.1f} MB", "green"
+        except (ModuleNotFoundError, RuntimeError, OSError) as error:  # no encoder, no renderer, disk full
+            news.title, news.body, news.color = "Not exported", str(error), "red"
+        finally:
+            news.loading, news.auto_close_seconds = False, 6.0
+            self._set_busy(False)

@@ -4,7 +4,7 @@ A batch of roll-outs keeps snapshots: after an edit it resumes just before the f
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -29,7 +29,7 @@ from keystride.physics.simulator import Randomization, State
 from keystride.policy.guide import Guide, Route, guided
 from keystride.robot.description import Floats, Robot
 from keystride.studio.playback.coaching import Tip, coach
-from keystride.studio.playback.sight import Difference, first_difference
+from keystride.studio.playback.controllers import Difference, first_difference
 from keystride.task.terminations import fallen
 
 ROUND = 64  # roll-outs between two reports
@@ -66,6 +66,31 @@ class Chances:
     @property
     def shares(self) -> list[float]:
         return (self.met / self.rollouts).tolist()
+
+
+@dataclass(eq=False)
+class Forecast:
+    """The latest chances by the keys of the keyframes. Stale after an edit, until the next ones arrive."""
+
+    odds: dict[int, float] = field(default_factory=dict)
+    falls: float = 0.0  # fraction of rollouts that fell
+    path: Floats = field(default_factory=lambda: np.zeros((0, 2)))  # (n, 2) m
+    errors: dict[int, Floats] = field(default_factory=dict)  # (6,) median, NaN where a component is absent
+    tips: dict[int, tuple[Tip, ...]] = field(default_factory=dict)  # what would make a missed keyframe work
+    progress: float = 0.0  # fraction of the rollouts that are done
+    stale: bool = True
+
+    @classmethod
+    def from_chances(cls, keys: Sequence[int], chances: Chances) -> "Forecast":
+        return cls(
+            odds=dict(zip(keys, chances.shares, strict=True)),
+            falls=chances.falls / chances.rollouts,
+            path=chances.path,
+            errors={} if chances.errors is None else dict(zip(keys, chances.errors, strict=True)),
+            tips={keys[chances.tips[0].row]: chances.tips} if chances.tips else {},
+            progress=chances.rollouts / (ROUND * BATCHES),
+            stale=False,
+        )
 
 
 class Withdrawn(Exception):

@@ -6,6 +6,7 @@ The player knows no time of day: a `PlaybackClock` says how many control steps a
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from keystride.keyframes.goals import CONTROL_DT, Goals, empty_goals
 from keystride.physics.simulator import CpuSimulator, State
 from keystride.policy.guide import Guide, Route, guided
 from keystride.robot.description import Floats, Robot
-from keystride.studio.playback.sight import first_difference
+from keystride.studio.playback.controllers import first_difference
 from keystride.studio.playback.trajectory_buffer import RobotPose, TrajectoryBuffer
 from keystride.task.terminations import fallen
 
@@ -278,3 +279,11 @@ class Player:
             self.trajectory.choose(target, action)
             self._action = action[None]
             self._advance(target[None])
+
+
+def keyframe_states(steps: Sequence[int], met: Sequence[bool | None]) -> list[str]:
+    """Return the state of each keyframe. `met` is None for those that are still ahead; the first of them is active."""
+    coming = [row for row in np.argsort(steps) if met[row] is None]
+    active = coming[0] if coming else None
+    words = {None: "coming", True: "met", False: "missed"}
+    return ["active" if row == active else words[verdict] for row, verdict in enumerate(met)]

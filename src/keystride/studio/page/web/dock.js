@@ -127,3 +127,31 @@ function showQuestion(asked) {
   if (!question.open) question.showModal();
   question.querySelector("button:last-of-type").focus();
 }
+
+// The stop bar: there while a deployment runs, whatever tab is open. Its button, Escape and Space are the emergency stop.
+const stopBar = document.createElement("div");
+stopBar.id = "ks-stop";
+stopBar.setAttribute("role", "alert");
+stopBar.innerHTML = `<span></span><button title="Damping at once (Esc or Space)">STOP</button>`;
+document.body.appendChild(stopBar);
+let live = { running: false };
+function emergencyStop() { channel.urgent("emergency"); }
+stopBar.querySelector("button").addEventListener("pointerdown", emergencyStop); // not when it is let go
+stopBar.querySelector("button").addEventListener("click", emergencyStop);
+const upOrDown = (up) => (up === null || up === undefined ? "-" : up ? "up" : "DOWN");
+function showLive(news) {
+  live = news;
+  stopBar.classList.toggle("on", news.running);
+  const text = `${news.step}: ${news.state} · link ${upOrDown(news.link)} · poses ${upOrDown(news.pose)} · battery ${news.battery ?? "-"}%`;
+  const shown = stopBar.querySelector("span");
+  if (shown.textContent !== text) shown.textContent = text;
+}
+window.addEventListener("keydown", (event) => { // before every other use of these keys
+  const typing = event.target.matches?.("input:not([type=checkbox], [type=radio], [type=range]), textarea");
+  if (!live.running || !(event.key === "Escape" || (event.key === " " && !typing))) return;
+  emergencyStop();
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true);
+channel.listen("ks-live", showLive);
+setInterval(() => { if (live.running) channel.urgent("page_alive"); }, 1000); // a page that cannot stop the robot must not keep it going

@@ -1,10 +1,11 @@
-"""Numbers on the ground."""
+"""Numbers on the ground, and walls around obstacles."""
 
 import numpy as np
 import pytest
+import trimesh
 
-from keystride.studio.page import palette
-from keystride.studio.page.ground_grid import DIGIT_SEGMENTS, STROKES, numbers, sky, written
+from keystride import colours
+from keystride.studio.page.ground import DIGIT_SEGMENTS, STROKES, WALL, numbers, sky, wall, written
 
 
 def test_numbers_lie_flat_beside_their_metre():
@@ -29,5 +30,13 @@ def test_numbers_can_be_read_from_above():
 
 
 def test_the_sky_is_a_picture():
-    assert sky(palette.DARK).dtype == np.uint8
-    assert sky(palette.DARK).shape[2] == 3
+    assert sky(colours.DARK).dtype == np.uint8
+    assert sky(colours.DARK).shape[2] == 3
+
+
+def test_a_wall_goes_all_around_an_obstacle():
+    vertices, faces = wall(np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]))
+    mesh = trimesh.Trimesh(vertices, faces)
+    assert mesh.area == pytest.approx(6.0 * WALL)  # around it, times the height
+    np.testing.assert_allclose(mesh.bounds, [[0.0, 0.0, 0.0], [2.0, 1.0, WALL]])
+    assert mesh.is_winding_consistent

@@ -9,9 +9,8 @@ import pytest
 from keystride.evaluation.recording import Recording, play_script
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
-from keystride.studio.export.charts import axis_ticks, charts, yaw_chart
-from keystride.studio.export.report import headline, page, table
 from keystride.studio.playback.controllers import StandStill
+from keystride.studio.report import axis_ticks, charts, headline, report_page, table, yaw_chart
 
 SCRIPT = Script(
     keyframes=(
@@ -31,7 +30,7 @@ def cells(html: str) -> list[list[str]]:
     return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in rows]
 
 
-def test_a_row_a_keyframe_and_a_dash_for_what_it_leaves_open(recording: Recording):
+def test_each_keyframe_has_a_row_with_dashes_for_open_components(recording: Recording):
     _, first, second = cells(table(recording))
     assert first[:2] == ["1", "0.20 s"]
     assert first[2].endswith(" m")
@@ -57,7 +56,7 @@ def test_a_turn_is_drawn_the_way_the_robot_went(recording: Recording):
 
 
 def test_the_page_stands_alone_and_nothing_in_it_is_markup_that_was_a_name(recording: Recording):
-    html = page(recording)
+    html = report_page(recording)
     assert "a &lt;title&gt;" in html
     assert "http" not in html.replace("http://www.w3.org", "")
     assert html.count("<svg") == 7

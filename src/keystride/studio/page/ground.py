@@ -1,0 +1,146 @@
+"""The ground, with a grid numbered in metres, the sky, and the stage of a script: floor outline, obstacles, audience."""
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+
+from keystride import colours
+from keystride.keyframes.script import Stage
+from keystride.keyframes.stage import outline
+from keystride.robot.description import Floats
+
+ROOT = "/stage"  # parent of everything: to follow the robot the stage moves, and the user keeps the camera
+GRID_REACH = 12  # m, numbered each way
+DIGIT = 0.11  # m, height of a digit
+WALL = 0.25  # m
+STAGE_LIFT = 0.006  # m, above the lines of the path
+
+# The strokes of a digit, from corner to corner of a box that is 1 wide and 2 high.
+STROKES = {
+    "a": ((0, 2), (1, 2)),
+    "b": ((1, 2), (1, 1)),
+    "c": ((1, 1), (1, 0)),
+    "d": ((0, 0), (1, 0)),
+    "e": ((0, 1), (0, 0)),
+    "f": ((0, 2), (0, 1)),
+    "g": ((0, 1), (1, 1)),
+    "h": ((0.5, 1.6), (1, 2)),  # of the one: without it, it is a mere stroke
+}
+DIGIT_SEGMENTS = {
+    "0": "abcdef",
+    "1": "hbc",
+    "2": "abged",
+    "3": "abgcd",
+    "4": "fgbc",
+    "5": "afgcd",
+    "6": "afgedc",
+    "7": "abc",
+    "8": "abcdefg",
+    "9": "abcdfg",
+    "-": "g",
+}
+
+
+def add_floor(scene: viser.SceneApi, root: str, theme: colours.Theme) -> None:
+    """Add the ground, or replace the one that is there."""
+    scene.add_grid(
+        f"{root}/floor",
+        infinite_grid=True,
+        cell_size=0.25,
+        cell_color=theme.cells,
+        section_size=1.0,
+        section_color=theme.metres,
+        fade_distance=40.0,
+        plane_color=theme.floor,
+        plane_opacity=1.0,
+        shadow_opacity=0.35,
+        position=(0.0, 0.0, -0.002),
+    )
+    scene.add_line_segments(f"{root}/metres", numbers(), colors=theme.numbers, thickness=0.008)
+
+
+def sky(theme: colours.Theme) -> NDArray[np.uint8]:
+    """(64, 2, 3) a picture to stand behind everything: a little lighter towards the ground."""
+    top, bottom = (np.array(colour) for colour in theme.sky)
+    shade = np.linspace(top, bottom, 64).round().astype(np.uint8)  # (64, 3)
+    return np.repeat(shade[:, None], 2, axis=1)
+
+
+def numbers() -> Floats:
+    """(N, 2, 3) the strokes of the metres along both axes."""
+    along = [metre for metre in range(-GRID_REACH, GRID_REACH + 1) if metre]
+    places = [(metre, 0) for metre in along] + [(0, metre) for metre in along]
+    return np.concatenate([written(str(x + y), x, y) for x, y in places])
+
+
+def written(text: str, x: float, y: float) -> Floats:
+    """(N, 2, 3) a number on the ground beside a crossing of lines, to be read when looking along x."""
+    lines = [
+        [(1.6 * column + right, up) for right, up in STROKES[stroke]]
+        for column, digit in enumerate(text)
+        for stroke in DIGIT_SEGMENTS[digit]
+    ]
+    right, up = np.moveaxis(np.array(lines) * DIGIT / 2, -1, 0)  # (N, 2) each
+    return np.stack([x + 0.04 + up, y - 0.04 - right, np.full_like(up, 0.001)], axis=-1)
+
+
+class StageShapes:
+    def __init__(self, client: viser.ClientHandle) -> None:
+        self._client = client
+        self._shown: Stage | None = None
+        self._handles: list[viser.SceneNodeHandle] = []
+
+    def show(self, stage: Stage | None) -> None:
+        if stage is self._shown:
+            return
+        for handle in self._handles:
+            handle.remove()
+        self._shown, self._handles = stage, []
+        if stage is not None:
+            with self._client.atomic():
+                self._add(stage)
+
+    def _add(self, stage: Stage) -> None:
+        if stage.floor is not None:
+            self._line("floor", outline(stage.floor), colours.OUTLINE, 0.02)
+        for number, obstacle in enumerate(stage.obstacles, start=1):
+            vertices, faces = wall(obstacle.outline)
+            mesh = self._client.scene.add_mesh_simple(
+                f"{ROOT}/obstacles/{number}",
+                vertices,
+                faces,
+                color=colours.OBSTACLE,
+                opacity=0.5,
+                side="double",
+                cast_shadow=False,
+            )
+            self._handles.append(mesh)
+            self._line(f"obstacles/outline {number}", outline(obstacle.outline), colours.OBSTACLE, 0.012)
+            self._label(f"obstacle {number}", obstacle.label or "", obstacle.outline.mean(axis=0))
+        if stage.audience is not None:
+            ends = np.array(stage.audience)
+            self._line("audience", ends[None], colours.AUDIENCE, 0.05)
+            self._label("audience", "audience", ends.mean(axis=0))
+
+    def _line(self, name: str, segments: Floats, colour: colours.RGB, thickness: float) -> None:
+        """(N, 2, 2) on the ground."""
+        raised = np.concatenate([segments, np.full((*segments.shape[:2], 1), STAGE_LIFT)], axis=2)
+        scene = self._client.scene
+        self._handles.append(
+            scene.add_line_segments(f"{ROOT}/shapes/{name}", raised, colors=colour, thickness=thickness)
+        )
+
+    def _label(self, name: str, text: str, place: Floats) -> None:
+        if text:
+            position = (float(place[0]), float(place[1]), WALL + 0.05)
+            label = self._client.scene.add_label(f"{ROOT}/shapes/label {name}", text, position=position)
+            self._handles.append(label)
+
+
+def wall(corners: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Vertices (2N, 3) and faces (2N, 3) of an upright wall along the outline (N, 2) of an obstacle."""
+    count = len(corners)
+    low, high = (np.column_stack([corners, np.full(count, height)]) for height in (0.0, WALL))
+    here, after = np.arange(count), (np.arange(count) + 1) % count
+    halves = [np.column_stack([here, after, after + count]), np.column_stack([here, after + count, here + count])]
+    return np.concatenate([low, high]), np.concatenate(halves)
