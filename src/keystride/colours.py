@@ -13,6 +13,22 @@ def tint(colour: str, share: float = 0.3) -> str:
     return "#" + "".join(f"{round(255 + (part - 255) * share):02x}" for part in parts)
 
 
+def css_variables() -> str:
+    """Return the colours as custom properties for a page's style sheet: `--ink`, `--soft` and so on."""
+    named = {
+        "ink": INK,
+        "soft": SOFT,
+        "grid": GRID,
+        "frame": FRAME,
+        "panel": PANEL,
+        "blue": BLUE,
+        "green": GREEN,
+        "red": RED,
+    }
+    named["highlight"] = tint(BLUE, 0.1)
+    return f":root {{ {' '.join(f'--{name}: {colour};' for name, colour in named.items())} }}\n"
+
+
 def outcome_colour(met: bool) -> str:
     return GREEN if met else RED
 

@@ -10,6 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from keystride.colours import css_variables
 from keystride.evaluation.errors import METRICS, THRESHOLDS
 from keystride.evaluation.recording import Recording, ghost_poses
 from keystride.keyframes.goals import CONTROL_DT
@@ -31,7 +32,7 @@ def replay_page(recording: Recording) -> str:
     folder = files("keystride.evaluation.rendering") / "replay_page"
     parts = {
         "title": escape(recording.title),
-        "style": (folder / "style.css").read_text(encoding="utf-8"),
+        "style": css_variables() + (folder / "style.css").read_text(encoding="utf-8"),
         "data": _json(replay_data(recording)),
         "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in REPLAY_SCRIPTS),
     }

@@ -6,6 +6,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from keystride.colours import css_variables
 from keystride.evaluation.rendering import figures
 from keystride.evaluation.rendering.plot_style import as_svg
 from keystride.evaluation.suites import SuiteOutcome
@@ -58,7 +59,7 @@ def report_page(
 
 def html_page(title: str, body: str) -> str:
     """Return a page that needs no other file and fetches none; body is HTML."""
-    style = (files("keystride.evaluation.rendering") / "report.css").read_text(encoding="utf-8")
+    style = css_variables() + (files("keystride.evaluation.rendering") / "report.css").read_text(encoding="utf-8")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">'

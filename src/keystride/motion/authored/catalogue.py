@@ -23,6 +23,11 @@ def _going(*score: Passage) -> Director:
     return lambda robot: perform(robot, *score)
 
 
+def _ramp(gait: Gait, *paces: tuple[float, float]) -> Director:
+    """Go straight on for some seconds at each of several speeds (s, m/s)."""
+    return _going(*(Passage(gait, seconds, speed) for seconds, speed in paces))
+
+
 def _acting(*keys: Key, back: float = 0.8) -> Director:
     return lambda robot: perform_act(robot, *keys, back=back)
 
@@ -55,12 +60,7 @@ GAITS: dict[str, Director] = {
     "walk_slow": _going(Passage(WALK_GAIT, 7.0, 0.25)),
     "walk": _going(Passage(WALK_GAIT, 8.0, 0.5)),
     "walk_fast": _going(Passage(WALK_GAIT, 7.0, 0.8)),
-    "walk_ramp": _going(
-        Passage(WALK_GAIT, 3.0, 0.25),
-        Passage(WALK_GAIT, 3.0, 0.5),
-        Passage(WALK_GAIT, 4.0, 0.8),
-        Passage(WALK_GAIT, 3.0, 0.3),
-    ),
+    "walk_ramp": _ramp(WALK_GAIT, (3.0, 0.25), (3.0, 0.5), (4.0, 0.8), (3.0, 0.3)),
     "walk_back": _going(Passage(WALK_GAIT, 6.0, -0.35)),
     "walk_sideways": _going(Passage(WALK_GAIT, 5.0, 0.0, 0.2), Passage(WALK_GAIT, 4.0, 0.0, -0.25, ramp=1.2)),
     "walk_diagonal": _going(Passage(WALK_GAIT, 5.0, 0.4, 0.15), Passage(WALK_GAIT, 4.0, 0.4, -0.15)),
@@ -69,12 +69,7 @@ GAITS: dict[str, Director] = {
     "trot_slow": _going(Passage(TROT_GAIT, 6.0, 0.5)),
     "trot": _going(Passage(TROT_GAIT, 8.0, 0.9)),
     "trot_fast": _going(Passage(TROT_GAIT, 7.0, 1.4, ramp=1.4)),
-    "trot_ramp": _going(
-        Passage(TROT_GAIT, 3.0, 0.5),
-        Passage(TROT_GAIT, 4.0, 1.0),
-        Passage(TROT_GAIT, 4.0, 1.5),
-        Passage(TROT_GAIT, 3.0, 0.8),
-    ),
+    "trot_ramp": _ramp(TROT_GAIT, (3.0, 0.5), (4.0, 1.0), (4.0, 1.5), (3.0, 0.8)),
     "trot_back": _going(Passage(TROT_GAIT, 5.0, -0.6)),
     "trot_sideways": _going(Passage(TROT_GAIT, 4.0, 0.0, 0.4), Passage(TROT_GAIT, 4.0, 0.0, -0.4, ramp=1.2)),
     "trot_diagonal": _going(Passage(TROT_GAIT, 4.0, 0.7, 0.3), Passage(TROT_GAIT, 4.0, 0.7, -0.3)),
