@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,32 @@ def test_import_writes_a_library_and_names_what_it_left_out(tmp_path: Path, caps
     assert "good" in said
     assert "left out bad.csv: wrong unit" in said
     assert [clip.name for clip in load_library_clips(out)] == ["good"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "0 frames"),
+        (b"\x93NUMPY\x00\xff" * 40, "UTF-8"),
+        (b"1,2,3", "3 values in row 0, 19 expected"),
+        (b"0,0,nan,0,0,0,1" + b",0" * 12 + b"\n0,0,0.3,0,0,0,1" + b",0" * 12, "non-finite position"),
+    ],
+    ids=["empty", "binary", "short rows", "not a number"],
+)
+def test_one_bad_file_does_not_stop_the_good_ones(tmp_path: Path, content: bytes, message: str):
+    clips, out = tmp_path / "clips", tmp_path / "library"
+    clips.mkdir()
+    (clips / "b_bad.csv").write_bytes(content)
+    for name in ("a_good", "c_good"):
+        write_standing(clips / f"{name}.csv")
+    command = [sys.executable, "-m", "keystride", "motion", "import", "--from", "csv", str(clips), "--out", str(out)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    left_out = [line for line in done.stdout.splitlines() if "left out" in line]
+    assert len(left_out) == 1
+    assert "b_bad.csv" in left_out[0]
+    assert message in left_out[0]
+    assert [clip.name for clip in load_library_clips(out)] == ["a_good", "c_good"]
 
 
 def test_nothing_is_written_when_nothing_can_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

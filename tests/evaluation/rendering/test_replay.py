@@ -1,8 +1,9 @@
 import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -17,6 +18,7 @@ from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
 
 PATIENCE = 120_000  # ms: it draws in software, maybe on a busy machine
+LABELS = ("[[script]]", "</script><!-- <script>", '"it\'s" `${1}` \\', "{{label}} {% x %}", "&lt;b&gt; <b>bold</b>")
 EVIL = "</script><script>document.title='broken into'</script>"
 
 
@@ -32,9 +34,14 @@ def recording(standing: Policy) -> Recording:
 @pytest.fixture(scope="module")
 def page(browser: Any, recording: Recording, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The replay in a browser, halted at its start."""
+    with opened(browser, recording, tmp_path_factory.mktemp("replay")) as page:
+        yield page
+
+
+@contextmanager
+def opened(browser: Any, recording: Recording, folder: Path) -> Iterator[Any]:
     from playwright.sync_api import expect
 
-    folder = tmp_path_factory.mktemp("replay")
     (folder / "replay.html").write_text(replay_page(recording), encoding="utf-8")
     with closing(browser.new_context(viewport={"width": 900, "height": 560})) as context:
         page = context.new_page()
@@ -67,12 +74,17 @@ def test_a_label_cannot_leave_the_data(recording: Recording) -> None:
     assert "<title>&lt;b&gt;stay" in text
 
 
-@pytest.mark.parametrize("label", ["[[script]]", "[[data]]", "[[nothing]]"])
-def test_a_label_may_look_like_a_placeholder(recording: Recording, label: str) -> None:
-    text = replay_page(replace(recording, labels=(label, *recording.labels[1:]), title=label))
-    assert text.count("</script>") == 2
-    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])  # type: ignore[index]
-    assert data["keyframes"][0]["label"] == data["title"] == label
+@pytest.mark.parametrize("label", LABELS)
+def test_the_browser_shows_labels_and_titles_as_they_were_written(
+    browser: Any, recording: Recording, label: str, tmp_path: Path
+) -> None:
+    named = replace(recording, labels=(label, *recording.labels[1:]), title=label)
+    with opened(browser, named, tmp_path) as page:
+        assert page.mishaps == []
+        assert page.title() == f"{label} · Keystride replay"
+        assert page.inner_text("h1") == label
+        assert label in page.locator("tbody tr").nth(0).inner_text()
+        assert page.locator("script").count() == 2
 
 
 def test_it_runs_without_a_mishap_and_shows_the_table(page: Any) -> None:
