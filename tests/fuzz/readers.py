@@ -72,7 +72,7 @@ def read_script(path: Path) -> None:
 
 
 def read_upload(path: Path) -> None:
-    from keystride.keyframes.problems import ScriptError
+    from keystride.keyframes.document import ScriptError
 
     try:
         from_script(parse_script(path.read_bytes()), GO2)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from keystride.keyframes.limits import TILT_LIMITS
 from keystride.keyframes.postures import named_postures
-from keystride.keyframes.script import Keyframe, Obstacle, Script, Stage, Unit
+from keystride.keyframes.script import Keyframe, Script, Unit
+from keystride.keyframes.stage import Obstacle, Stage
 from keystride.robot.go2 import GO2
 
 POSTURES = named_postures(GO2)

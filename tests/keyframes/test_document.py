@@ -11,11 +11,11 @@ from keystride.keyframes.document import (
     MAX_DEPTH,
     MAX_SCRIPT_BYTES,
     ParsedText,
+    ScriptError,
     decode,
     parse_script_json,
     parse_script_yaml,
 )
-from keystride.keyframes.problems import ScriptError
 
 BOMB = "a: &a [x, x]\n" + "".join(f"b{i}: &b{i} [*{'a' if not i else f'b{i - 1}'}, *a]\n" for i in range(40))
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keystride import geometry
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.edit import complete, concatenate, in_unit, mirror, shift, with_stage
+from keystride.keyframes.files import validate_script
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.postures import mirror_name, named_postures, posture
-from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.resolve import place_goals, resolve, spots
 from keystride.keyframes.script import Keyframe, Script
-from keystride.keyframes.validate import validate_script
 from keystride.robot.go2 import GO2
 
 POSTURES = named_postures(GO2)

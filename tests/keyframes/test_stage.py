@@ -12,8 +12,19 @@ from keystride.keyframes.feasibility import ROBOT_RADIUS, warnings
 from keystride.keyframes.files import format_script, load_script, parse_script, save_script, script_data
 from keystride.keyframes.goals import empty_goals
 from keystride.keyframes.inbetween.planner import WaypointPlan
-from keystride.keyframes.script import MAX_CORNERS, MAX_OBSTACLES, Keyframe, Obstacle, Script, Stage
-from keystride.keyframes.stage import area, circle, crossing_edges, distances, inside, outline
+from keystride.keyframes.script import Keyframe, Script
+from keystride.keyframes.stage import (
+    MAX_CORNERS,
+    MAX_OBSTACLES,
+    Obstacle,
+    Stage,
+    area,
+    circle,
+    crossing_edges,
+    distances,
+    inside,
+    outline,
+)
 from keystride.robot.description import Floats
 from keystride.robot.go2 import GO2
 

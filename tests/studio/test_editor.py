@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from keystride.keyframes.problems import ScriptError
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 from keystride.studio.document import posing

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from keystride.keyframes.files import load_script
-from keystride.keyframes.script import Keyframe, Obstacle, Script, Stage
+from keystride.keyframes.script import Keyframe, Script
+from keystride.keyframes.stage import Obstacle, Stage
 from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import Draft

@@ -85,8 +85,8 @@ def _check(path: Path, command: CheckScripts, robot: Robot, metadata: Metadata |
 
     from rich.console import Console
 
+    from keystride.keyframes.document import ScriptError
     from keystride.keyframes.files import load_script
-    from keystride.keyframes.problems import ScriptError
 
     try:
         _report(Console(), path, load_script(path, robot), command, robot, metadata)

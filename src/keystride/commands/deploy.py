@@ -93,7 +93,7 @@ class DeployGo2:
 
     def run(self) -> int:
         from keystride.deploy.preflight import Refused
-        from keystride.keyframes.problems import ScriptError
+        from keystride.keyframes.document import ScriptError
         from keystride.policy.bundle import PolicyError
 
         try:

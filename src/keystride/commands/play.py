@@ -120,8 +120,8 @@ class Play:
 
 
 def _load_script(path: Path, robot: Robot) -> Script:
+    from keystride.keyframes.document import ScriptError
     from keystride.keyframes.files import load_script
-    from keystride.keyframes.problems import ScriptError
 
     try:
         return load_script(path, robot)

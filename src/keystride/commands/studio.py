@@ -53,7 +53,7 @@ class OpenStudio:
     """Do not open the page in this computer's browser."""
 
     def run(self) -> int:
-        from keystride.keyframes.problems import ScriptError
+        from keystride.keyframes.document import ScriptError
         from keystride.policy.bundle import PolicyError
         from keystride.robot.catalogue import load_robot
         from keystride.studio.live.live_run import Target

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from keystride import geometry
+from keystride.keyframes.files import validate_script
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import Posture, mirror_name, named_postures
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import STAGE_VERSION, Keyframe, Obstacle, Script, Stage, Unit
-from keystride.keyframes.validate import validate_script
+from keystride.keyframes.script import STAGE_VERSION, Keyframe, Script, Unit
+from keystride.keyframes.stage import Obstacle, Stage
 from keystride.robot.description import JOINT_NAMES, MIRROR_ORDER, MIRROR_SIGN, Robot
 
 EDIT_DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody wants 0.30000000000000004 in a file

@@ -14,7 +14,8 @@ from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import Keyframe, Script, Stage, posture_angles
+from keystride.keyframes.script import Keyframe, Script, posture_angles
+from keystride.keyframes.stage import Stage
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 

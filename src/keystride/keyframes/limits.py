@@ -8,8 +8,8 @@ from itertools import pairwise
 from math import degrees, floor, pi, radians
 from typing import Any
 
+from keystride.keyframes.document import HUGE, FieldPath, Problem, shorten
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.keyframes.problems import HUGE, FieldPath, Problem, shorten
 from keystride.robot.description import JOINT_NAMES, Robot
 
 TILT_LIMITS = {"roll": pi, "pitch": pi / 2, "yaw": 2 * pi}  # rad, either way

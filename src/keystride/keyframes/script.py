@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -23,28 +22,19 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from keystride.keyframes.document import Problem
 from keystride.keyframes.goals import COMPONENTS
 from keystride.keyframes.limits import angle_unit, beyond_limits, control_step, out_of_order
 from keystride.keyframes.postures import POSTURE_NAMES, named_postures
-from keystride.keyframes.problems import Problem
-from keystride.keyframes.stage import area, circle, crossing_edges
+from keystride.keyframes.stage import Label, Metres, Stage, plain
 from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 from keystride.robot.description import JOINT_NAMES, Floats, Robot
 
 MAX_SECONDS = 3600.0
-MAX_METRES = 1000.0
 MAX_KEYFRAMES = 1000
-MAX_LABEL = 80
-MAX_CORNERS = 32  # of the floor, and of each obstacle
-MAX_OBSTACLES = 32
-MIN_AREA = 1e-4  # m²
 STAGE_VERSION = 2  # the first one with a stage; a script without one stays in the version it was written in
 
 Unit = Literal["degrees", "radians"]
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _kind(posture: Any) -> str | None:
@@ -52,9 +42,8 @@ def _kind(posture: Any) -> str | None:
     return kinds.get(type(posture))
 
 
-Metres = Annotated[float, Field(ge=-MAX_METRES, le=MAX_METRES)]
-Position = Annotated[tuple[Metres, ...], Field(min_length=2, max_length=3, strict=False), BeforeValidator(_plain)]
-Angle = Annotated[float, BeforeValidator(_plain)]
+Position = Annotated[tuple[Metres, ...], Field(min_length=2, max_length=3, strict=False), BeforeValidator(plain)]
+Angle = Annotated[float, BeforeValidator(plain)]
 if TYPE_CHECKING:  # the names are data, and a type checker cannot run it
     PostureName = JointName = str
 else:
@@ -66,17 +55,8 @@ PostureField = Annotated[
     | Annotated[Angles, Tag("angles")]
     | Annotated[dict[JointName, float], Field(min_length=1), Tag("joints")],
     Discriminator(_kind),
-    BeforeValidator(_plain),
+    BeforeValidator(plain),
 ]
-
-
-def _printable(text: str | None) -> str | None:
-    if text is not None and not text.isprintable():
-        raise PydanticCustomError("label", "holds control characters; allowed: printable text in one line")
-    return text
-
-
-Label = Annotated[str | None, Field(default=None, max_length=MAX_LABEL), AfterValidator(_printable)]
 
 
 class Keyframe(BaseModel):
@@ -84,7 +64,7 @@ class Keyframe(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
-    time: Annotated[float, BeforeValidator(_plain)] = Field(
+    time: Annotated[float, BeforeValidator(plain)] = Field(
         ge=0.0, le=MAX_SECONDS, description="Seconds from the start; rounded to control steps of 20 ms."
     )
     position: Position | None = Field(
@@ -115,79 +95,6 @@ class Keyframe(BaseModel):
             raise PydanticCustomError("nothing", f"asks for nothing; needs one or more of {', '.join(COMPONENTS)}")
         if self.relative and self.position is None:
             raise PydanticCustomError("relative", "is relative but has no position")
-        return self
-
-
-def _polygon(corners: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
-    crossing = crossing_edges(corners)
-    if crossing is not None:
-        message = "edges {first} and {second} meet; allowed: an outline that does not cross or touch itself"
-        raise PydanticCustomError("polygon", message, {"first": crossing[0] + 1, "second": crossing[1] + 1})
-    if area(corners) < MIN_AREA:
-        raise PydanticCustomError("polygon", "has no area; allowed: corners that are not all on one line")
-    return corners
-
-
-def _line(ends: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
-    if ends[0] == ends[1]:
-        raise PydanticCustomError("line", "has no length; allowed: two points that differ")
-    return ends
-
-
-Point = Annotated[tuple[Metres, ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(_plain)]
-Corners = Annotated[
-    tuple[Point, ...],
-    Field(min_length=3, max_length=MAX_CORNERS, strict=False),
-    BeforeValidator(_plain),
-    AfterValidator(_polygon),
-]
-Line = Annotated[
-    tuple[Point, ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(_plain), AfterValidator(_line)
-]
-
-
-class Obstacle(BaseModel):
-    """Something that the robot has to stay away from: a circle or a polygon on the ground."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-    label: Label = Field(default=None, description="A word for the person.")
-    center: Point | None = Field(default=None, description="[x, y] of a circle's centre in metres; needs a radius.")
-    radius: float | None = Field(default=None, ge=0.01, le=MAX_METRES, description="Of the circle, in metres.")
-    corners: Corners | None = Field(default=None, description="[x, y] of a polygon's corners in metres, in order.")
-
-    @property
-    def outline(self) -> Floats:
-        """(N, 2) corners, m; those of a circle are around it."""
-        if self.corners is not None:
-            return np.array(self.corners)
-        assert self.center is not None
-        assert self.radius is not None
-        return circle(self.center, self.radius)
-
-    @model_validator(mode="after")
-    def _has_one_shape(self) -> "Obstacle":
-        given = tuple(part is not None for part in (self.center, self.radius, self.corners))
-        if given not in ((True, True, False), (False, False, True)):
-            raise PydanticCustomError("shape", "is not a shape; allowed: either center and radius, or corners")
-        return self
-
-
-class Stage(BaseModel):
-    """Where the show takes place, seen from the start of the script: x forward, y left."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-    floor: Corners | None = Field(default=None, description="[x, y] of the floor's corners in metres, in order.")
-    obstacles: Annotated[tuple[Obstacle, ...], Field(max_length=MAX_OBSTACLES, strict=False)] = Field(
-        default=(), description="Circles and polygons to stay away from."
-    )
-    audience: Line | None = Field(default=None, description="Two ends of the line behind which the audience is.")
-
-    @model_validator(mode="after")
-    def _holds_something(self) -> "Stage":
-        if self.floor is None and not self.obstacles and self.audience is None:
-            raise PydanticCustomError("nothing", "is empty; needs one or more of floor, obstacles, audience")
         return self
 
 

@@ -1,16 +1,112 @@
-"""Plane geometry of a stage: outlines of the floor and of obstacles, and how far a path stays from them."""
+"""The stage in a script's file, and its plane geometry: outlines of floor and obstacles, and how far a path stays from them."""
 
 from itertools import combinations
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from keystride.robot.description import Floats
 
+MAX_METRES = 1000.0
+MAX_LABEL = 80
+MAX_CORNERS = 32  # of the floor, and of each obstacle
+MAX_OBSTACLES = 32
+MIN_AREA = 1e-4  # m²
 CIRCLE_SIDES = 24
 TOUCHING = 1e-9  # m
 
 Complexes = NDArray[np.complex128]
+
+
+def plain(value: Any) -> Any:
+    """Return NumPy arrays and numbers as Python's own."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _printable(text: str | None) -> str | None:
+    if text is not None and not text.isprintable():
+        raise PydanticCustomError("label", "holds control characters; allowed: printable text in one line")
+    return text
+
+
+Metres = Annotated[float, Field(ge=-MAX_METRES, le=MAX_METRES)]
+Label = Annotated[str | None, Field(default=None, max_length=MAX_LABEL), AfterValidator(_printable)]
+
+
+def _polygon(corners: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    crossing = crossing_edges(corners)
+    if crossing is not None:
+        message = "edges {first} and {second} meet; allowed: an outline that does not cross or touch itself"
+        raise PydanticCustomError("polygon", message, {"first": crossing[0] + 1, "second": crossing[1] + 1})
+    if area(corners) < MIN_AREA:
+        raise PydanticCustomError("polygon", "has no area; allowed: corners that are not all on one line")
+    return corners
+
+
+def _line(ends: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    if ends[0] == ends[1]:
+        raise PydanticCustomError("line", "has no length; allowed: two points that differ")
+    return ends
+
+
+Point = Annotated[tuple[Metres, ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(plain)]
+Corners = Annotated[
+    tuple[Point, ...],
+    Field(min_length=3, max_length=MAX_CORNERS, strict=False),
+    BeforeValidator(plain),
+    AfterValidator(_polygon),
+]
+Line = Annotated[
+    tuple[Point, ...], Field(min_length=2, max_length=2, strict=False), BeforeValidator(plain), AfterValidator(_line)
+]
+
+
+class Obstacle(BaseModel):
+    """Something that the robot has to stay away from: a circle or a polygon on the ground."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    label: Label = Field(default=None, description="A word for the person.")
+    center: Point | None = Field(default=None, description="[x, y] of a circle's centre in metres; needs a radius.")
+    radius: float | None = Field(default=None, ge=0.01, le=MAX_METRES, description="Of the circle, in metres.")
+    corners: Corners | None = Field(default=None, description="[x, y] of a polygon's corners in metres, in order.")
+
+    @property
+    def outline(self) -> Floats:
+        """(N, 2) corners, m; those of a circle are around it."""
+        if self.corners is not None:
+            return np.array(self.corners)
+        assert self.center is not None
+        assert self.radius is not None
+        return circle(self.center, self.radius)
+
+    @model_validator(mode="after")
+    def _has_one_shape(self) -> "Obstacle":
+        given = tuple(part is not None for part in (self.center, self.radius, self.corners))
+        if given not in ((True, True, False), (False, False, True)):
+            raise PydanticCustomError("shape", "is not a shape; allowed: either center and radius, or corners")
+        return self
+
+
+class Stage(BaseModel):
+    """Where the show takes place, seen from the start of the script: x forward, y left."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    floor: Corners | None = Field(default=None, description="[x, y] of the floor's corners in metres, in order.")
+    obstacles: Annotated[tuple[Obstacle, ...], Field(max_length=MAX_OBSTACLES, strict=False)] = Field(
+        default=(), description="Circles and polygons to stay away from."
+    )
+    audience: Line | None = Field(default=None, description="Two ends of the line behind which the audience is.")
+
+    @model_validator(mode="after")
+    def _holds_something(self) -> "Stage":
+        if self.floor is None and not self.obstacles and self.audience is None:
+            raise PydanticCustomError("nothing", "is empty; needs one or more of floor, obstacles, audience")
+        return self
 
 
 def outline(corners: ArrayLike) -> Floats:

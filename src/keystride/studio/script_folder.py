@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
 from keystride.files import write_atomically
-from keystride.keyframes.document import MAX_SCRIPT_BYTES
+from keystride.keyframes.document import MAX_SCRIPT_BYTES, ScriptError
 from keystride.keyframes.files import format_script, load_script, parse_script
-from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Script
 from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft

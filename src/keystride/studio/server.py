@@ -10,9 +10,8 @@ from pathlib import Path
 
 import viser
 
-from keystride.keyframes.document import MAX_SCRIPT_BYTES
+from keystride.keyframes.document import MAX_SCRIPT_BYTES, ScriptError
 from keystride.keyframes.files import load_script
-from keystride.keyframes.problems import ScriptError
 from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import UNTITLED, Document

@@ -14,8 +14,8 @@ from typing import Any
 
 import viser
 
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.keyframes.problems import ScriptError
 from keystride.studio.document.keyframe_poses import ghosts
 from keystride.studio.document.pose_library import PoseLibrary
 from keystride.studio.editor import Editor, Gesture

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from keystride.files import write_atomically
-from keystride.keyframes.problems import ScriptError
-from keystride.keyframes.script import Keyframe, Stage
-from keystride.keyframes.validate import validate_script
+from keystride.keyframes.document import ScriptError
+from keystride.keyframes.files import validate_script
+from keystride.keyframes.script import Keyframe
+from keystride.keyframes.stage import Stage
 from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft, Mark
 from keystride.studio.document.history import Document, Moment, SavedFile

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keystride.keyframes.document import ScriptError
+from keystride.keyframes.files import validate_script
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.resolve import spots
-from keystride.keyframes.script import Keyframe, Script, Stage
-from keystride.keyframes.validate import validate_script
+from keystride.keyframes.script import Keyframe, Script
+from keystride.keyframes.stage import Stage
 from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts
 from keystride.studio.document.draft import Draft, from_script

@@ -5,7 +5,8 @@ import pytest
 
 from keystride import geometry
 from keystride.keyframes.postures import named_postures
-from keystride.keyframes.script import Keyframe, Script, Stage
+from keystride.keyframes.script import Keyframe, Script
+from keystride.keyframes.stage import Stage
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints
 from keystride.studio.document.draft import from_script

@@ -6,9 +6,9 @@ from math import pi
 import numpy as np
 import pytest
 
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.goals import COMPONENTS
 from keystride.keyframes.postures import named_postures
-from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 from keystride.studio.document import draft as drafts

@@ -20,10 +20,17 @@ from keystride.keyframes.goals import (
     used,
     with_components,
 )
-from keystride.keyframes.inbetween.events import Events, Present, StepArray, find_events, latest_row, shape_of
 from keystride.keyframes.inbetween.legs import DEFAULT_PACE, Legs, Pace, sample
 from keystride.keyframes.inbetween.ranges import Mask, TrainedRanges
-from keystride.keyframes.inbetween.routing import plan_legs
+from keystride.keyframes.inbetween.routing import (
+    Events,
+    Present,
+    StepArray,
+    find_events,
+    latest_row,
+    plan_legs,
+    shape_of,
+)
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 

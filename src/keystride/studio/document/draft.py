@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from math import cos, sin
 from typing import Any
 
+from keystride.keyframes.files import validate_script
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Stage, Unit
-from keystride.keyframes.validate import validate_script
+from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Unit
+from keystride.keyframes.stage import Stage
 from keystride.robot.description import Robot
 
 LAST_STEP = control_step(MAX_SECONDS)

@@ -8,8 +8,8 @@ import yaml
 from ruamel.yaml import YAML, YAMLError
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.files import format_script, parse_script
-from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Keyframe
 from keystride.studio.document.draft import Draft
 

@@ -5,8 +5,7 @@ import viser
 from numpy.typing import NDArray
 
 from keystride import colours
-from keystride.keyframes.script import Stage
-from keystride.keyframes.stage import outline
+from keystride.keyframes.stage import Stage, outline
 from keystride.robot.description import Floats
 
 ROOT = "/stage"  # parent of everything: to follow the robot the stage moves, and the user keeps the camera

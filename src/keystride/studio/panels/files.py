@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 import viser
 
 from keystride import colours
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.files import format_script, parse_script
-from keystride.keyframes.problems import ScriptError
 from keystride.keyframes.script import Script
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import UNTITLED, Document

@@ -11,7 +11,8 @@ import viser
 from keystride import colours
 from keystride.keyframes.limits import TILT_LIMITS
 from keystride.keyframes.postures import named_postures
-from keystride.keyframes.script import MAX_LABEL, MAX_METRES, MAX_SECONDS
+from keystride.keyframes.script import MAX_SECONDS
+from keystride.keyframes.stage import MAX_LABEL, MAX_METRES
 from keystride.robot.description import Robot
 from keystride.studio.document import draft as drafts
 from keystride.studio.document import posing

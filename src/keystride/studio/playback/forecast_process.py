@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from keystride.keyframes.files import script_data
-from keystride.keyframes.validate import validate_script
+from keystride.keyframes.files import script_data, validate_script
 from keystride.robot.description import Robot
 from keystride.studio.playback import controllers
 from keystride.studio.playback.coaching import Tip
