@@ -196,7 +196,7 @@ def test_nobody_gets_a_tunnel_to_the_internet():
 
 
 def test_the_view_of_the_simulated_robot_needs_the_token_too(capfd: pytest.CaptureFixture[str]):
-    from keystride.deploy.sim.server import open_view
+    from keystride.deploy.sim.robot import open_view
 
     with ExitStack() as stack:
         model = load_model(GO2)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from keystride.deploy.deployment import EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON
+from keystride.deploy.fault_checks import DeployState, Event
+from keystride.deploy.players import TrotStub
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import DeployState, Event
-from keystride.deploy.stub import TrotStub
 from keystride.deploy.unitree.codec import encode_buttons, encode_state
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2

@@ -6,9 +6,9 @@ import pytest
 from keystride.commands.main import main
 from keystride.deploy import launch
 from keystride.deploy.launch import Plan, opened_source
+from keystride.deploy.players import TrotStub
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.deploy.preflight import Refused, check_interface, checked_script, open_player, outside
-from keystride.deploy.stub import TrotStub
 from keystride.keyframes.files import save_script
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keystride.deploy.fault_checks import Limits
+from keystride.deploy.players import TrotStub
 from keystride.deploy.preflight import (
     CHECKLIST,
     FENCE_MARGIN,
@@ -17,7 +18,6 @@ from keystride.deploy.preflight import (
     try_player,
 )
 from keystride.deploy.sim.rehearsal import rehearse
-from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from keystride.deploy.fault_checks import CHECKS, Limits
+from keystride.deploy.fault_checks import CHECKS, DeployState, Event, Limits
 from keystride.deploy.safety import (
     BRAKE,
     FOLDED_LEG,
@@ -19,7 +19,6 @@ from keystride.deploy.safety import (
     through,
     uniform,
 )
-from keystride.deploy.states import DeployState, Event
 from keystride.robot.go2 import GO2
 
 from .test_fault_checks import BAD, GOOD, LIMITS

@@ -14,16 +14,13 @@ import numpy as np
 
 from keystride import geometry
 from keystride.deploy.clock import Latest
-from keystride.deploy.consistency import SensorConsistency
-from keystride.deploy.fault_checks import MotorTrend, Reading
+from keystride.deploy.consistency import PoseMonitor, SensorConsistency, StateFreshness
+from keystride.deploy.fault_checks import DeployState, Event, MotorTrend, Reading
 from keystride.deploy.log.flight import FlightLog
-from keystride.deploy.player import MeasuredState, ScriptPlayer
-from keystride.deploy.pose.estimator import Estimator
-from keystride.deploy.pose.monitor import PoseMonitor
-from keystride.deploy.pose.odometry import LegOdometry
+from keystride.deploy.players import MeasuredState, ScriptPlayer
+from keystride.deploy.pose.estimator import Estimator, LegOdometry
 from keystride.deploy.pose.source import PoseSource
 from keystride.deploy.safety import STOPPED_BY_OPERATOR, MotorCommand, Safety
-from keystride.deploy.states import DeployState, Event
 from keystride.deploy.unitree.codec import LowReading, decode_state, encode_command
 from keystride.deploy.unitree.wire_format import Record
 from keystride.keyframes.goals import CONTROL_DT, Goals, goal_errors
@@ -32,8 +29,6 @@ from keystride.keyframes.script import Script
 from keystride.robot.description import Floats, Robot
 
 EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON = "B", "start", "X"
-FROZEN_TURN = 0.05  # rad by the gyroscope without a change of the IMU's orientation, which then counts as frozen
-LONGEST_TURN = 0.05  # s of turning that one low state may stand for
 CALM_BEFORE_START = 0.5  # s before the start in which no pose may have been rejected
 
 _STATES = list(DeployState)
@@ -88,31 +83,6 @@ class Arrival:
 
 
 @dataclass
-class _Freshness:
-    """When the robot's state last really changed: a board that hangs repeats the last one."""
-
-    tick: int | None = None
-    tick_at: float = -np.inf
-    imu_at: float = -np.inf
-    _imu: bytes = b""
-    _orientation: bytes = b""
-    _turned: Floats = field(default_factory=lambda: np.zeros(3))  # rad by the gyroscope since the orientation changed
-
-    def update(self, now: float, low: LowReading) -> bool:
-        """Return whether this low state is newer than the last."""
-        if self.tick is not None and not 0 < (low.tick - self.tick) % 2**32 < 2**31:
-            return False
-        dt = min(now - self.tick_at, LONGEST_TURN)
-        self.tick, self.tick_at = low.tick, now
-        imu, orientation = low.gyroscope.tobytes() + low.accelerometer.tobytes(), low.quaternion.tobytes()
-        self._turned = self._turned + low.gyroscope * dt if orientation == self._orientation else np.zeros(3)
-        if imu != self._imu and float(self._turned @ self._turned) < FROZEN_TURN**2:
-            self.imu_at = now
-        self._imu, self._orientation = imu, orientation
-        return True
-
-
-@dataclass
 class Deployment:
     robot: Robot
     link: Link
@@ -139,7 +109,7 @@ class Deployment:
     _state: MeasuredState | None = None
     _low: LowReading | None = None
     _commanded: Floats | None = None  # the target last sent; None without stiffness
-    _fresh: _Freshness = field(default_factory=_Freshness)
+    _fresh: StateFreshness = field(default_factory=StateFreshness)
     _seen: tuple[int, int] = (0, 0)  # low states and poses processed
     _heard: tuple[int, float] = (0, -np.inf)  # messages from the pose source, and when the last one arrived
     _rejected_at: float = -np.inf  # when a pose was last rejected

@@ -118,14 +118,35 @@ class Guard:
                 self._process.kill()  # the guard hangs, and the robot is down
 
 
+class Guards:
+    """All guards of a deployment."""
+
+    def __init__(self, guards: list[Guard]) -> None:
+        self.guards = guards
+
+    def beat(self, now: float) -> str:
+        return next((trouble for trouble in [guard.beat(now) for guard in self.guards] if trouble), "")
+
+    def dismiss(self, *, safe: bool) -> None:
+        for guard in self.guards:
+            guard.dismiss(safe=safe)
+
+
 def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT) -> int:
     """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked.
 
     Return 2 without standing by if the robot cannot be reached: such a guard could not brake it.
     """
     from keystride.deploy.unitree.codec import brake_record
-    from keystride.deploy.unitree.dds_types import LowCmd, LowState
-    from keystride.deploy.unitree.link import LOW_CMD_TOPIC, LOW_STATE_TOPIC, Publication, Subscription, join
+    from keystride.deploy.unitree.link import (
+        LOW_CMD_TOPIC,
+        LOW_STATE_TOPIC,
+        LowCmd,
+        LowState,
+        Publication,
+        Subscription,
+        join,
+    )
     from keystride.deploy.unitree.wire_format import seal
 
     participant = join(interface, domain)

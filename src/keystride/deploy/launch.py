@@ -1,23 +1,21 @@
 """Build a deployment from the options of a command, run it and report how it ended."""
 
-import json
 import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from keystride.deploy.clock import real_time
 from keystride.deploy.deployment import Deployment, Link
 from keystride.deploy.fault_checks import Limits
-from keystride.deploy.guard import Guard, local_guard
+from keystride.deploy.guard import Guard, Guards, local_guard
 from keystride.deploy.log.flight import FlightLog
-from keystride.deploy.log.status import StatusStream
-from keystride.deploy.operator import KEYS_HELP, Console, Operator, keyboard
+from keystride.deploy.log.status import StatusStream, outcome_lines, write_outcome
+from keystride.deploy.players import ScriptPlayer
 from keystride.deploy.pose.estimator import Estimator, EstimatorConfig
 from keystride.deploy.pose.mocap import open_source
 from keystride.deploy.pose.source import Mounting, PoseSource
@@ -33,13 +31,13 @@ from keystride.deploy.preflight import (
     try_player,
 )
 from keystride.deploy.safety import Safety
-from keystride.deploy.session import CONFIRMED, DeploySession, Outcome
+from keystride.deploy.session import CONFIRMED, KEYS_HELP, Console, DeploySession, Operator, Outcome, keyboard
 from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT
-from keystride.files import write_atomically
-from keystride.keyframes.goals import used
-from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.robot.description import Robot
+
+if TYPE_CHECKING:
+    from keystride.deploy.unitree.link import Client, RobotLink
 
 CONNECT = 5.0  # s to wait for the robot
 LISTEN = 0.5  # s to listen for another program's commands before sending any
@@ -81,20 +79,6 @@ class Connection:
     select: Callable[[str], None]
 
 
-class Guards:
-    """All guards of a deployment."""
-
-    def __init__(self, guards: list[Guard]) -> None:
-        self.guards = guards
-
-    def beat(self, now: float) -> str:
-        return next((trouble for trouble in [guard.beat(now) for guard in self.guards] if trouble), "")
-
-    def dismiss(self, *, safe: bool) -> None:
-        for guard in self.guards:
-            guard.dismiss(safe=safe)
-
-
 @dataclass
 class Prepared:
     """A deployment that is ready to run."""
@@ -120,16 +104,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
 
     At the end the guards are dismissed only if the robot was never driven or is in damping.
     """
-    script = checked_script(plan.script, robot, doubtful=plan.doubtful)
-    player = open_player(plan.policy, robot, plan.interface, inbetween=plan.inbetween)
-    for line in outside(plan.script, player, script, allowed=plan.outside_training):
-        say(f"warning: {line}")
-    took = try_player(plan.policy, player, script, robot)
-    say(f"{plan.policy}: {1000 * took:.1f} ms per step")
-    check_pose(plan.pose, plan.interface)
-    check_interface(plan.interface)
-    if not plan.confirmed:
-        confirm(keyboard(), say)
+    script, player = checked(plan, robot, say)
     with ExitStack() as stack:
         commands = [local_guard(plan.interface, plan.domain), *([shlex.split(plan.guard)] if plan.guard else [])]
         guards = Guards([Guard(command) for command in commands])
@@ -138,19 +113,15 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         log = FlightLog(plan.log, log_header(plan)) if plan.log is not None else None
         if log is not None:
             stack.callback(log.close)
-        connection = connect(plan, stack, say)
-        source = opened_source(plan, stack)
-        for guard in guards.guards:
-            if trouble := guard.wait(GUARD_START):
-                raise Refused(trouble)
-            say(f"guard ready: process {guard.pid}")
-        estimator = Estimator(EstimatorConfig(pose_latency=0.0 if plan.pose == "odometry" else plan.pose_latency))
 
         def say_and_log(text: str) -> None:
             say(text)
             if log is not None:
                 log.note(time.monotonic(), text)
 
+        connection = connect(plan, stack, say)
+        source = opened_source(plan, stack)
+        wait_for_guards(guards, say)
         deployment = Deployment(
             robot,
             connection.link,
@@ -158,7 +129,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
             player,
             script,
             Safety(robot, player.gains, limits_for(plan, script, robot)),
-            estimator,
+            Estimator(EstimatorConfig(pose_latency=0.0 if plan.pose == "odometry" else plan.pose_latency)),
             say=say_and_log,
             log=log,
             heartbeat=guards.beat,
@@ -169,6 +140,28 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         yield ready
 
 
+def checked(plan: Plan, robot: Robot, say: Callable[[str], None]) -> tuple[Script, ScriptPlayer]:
+    """Run all checks that need no robot, the operator's checklist last. Raise Refused for a plan that fails one."""
+    script = checked_script(plan.script, robot, doubtful=plan.doubtful)
+    player = open_player(plan.policy, robot, plan.interface, inbetween=plan.inbetween)
+    for line in outside(plan.script, player, script, allowed=plan.outside_training):
+        say(f"warning: {line}")
+    took = try_player(plan.policy, player, script, robot)
+    say(f"{plan.policy}: {1000 * took:.1f} ms per step")
+    check_pose(plan.pose, plan.interface)
+    check_interface(plan.interface)
+    if not plan.confirmed:
+        confirm(keyboard(), say)
+    return script, player
+
+
+def wait_for_guards(guards: Guards, say: Callable[[str], None]) -> None:
+    for guard in guards.guards:
+        if trouble := guard.wait(GUARD_START):
+            raise Refused(trouble)
+        say(f"guard ready: process {guard.pid}")
+
+
 def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connection:
     """Connect to the robot and have it release its motors."""
     from cyclonedds.core import DDSException
@@ -177,7 +170,6 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
         Client,
         RobotLink,
         ServiceError,
-        active_mode,
         join,
         release_motors,
         select_motion_service,
@@ -189,10 +181,7 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
         raise Refused(f"cannot use the network interface {plan.interface}: {error.msg}") from error
     link = RobotLink(participant)
     stack.callback(link.close)
-    if not link.states.wait(CONNECT):
-        if link.corrupt:
-            raise Refused(f"no valid low state on {plan.interface}: {link.corrupt} with a wrong checksum")
-        raise Refused(f"no robot on {plan.interface}: no low state within {CONNECT:g} s")
+    wait_for_robot(link, plan.interface)
     switcher, sport = (Client(participant, name) for name in (MOTION_SWITCHER, SPORT))
     stack.callback(switcher.close)
     stack.callback(sport.close)
@@ -201,21 +190,36 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
     except ServiceError as error:
         raise Refused(str(error)) from error
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
-    before = link.other_commands  # the motion service's own, until it was released
+    listen_for_others(link, plan.interface)
+    return Connection(link, released, partial(active_service, switcher), partial(select_motion_service, switcher))
+
+
+def wait_for_robot(link: "RobotLink", interface: str) -> None:
+    if link.states.wait(CONNECT):
+        return
+    if link.corrupt:
+        raise Refused(f"no valid low state on {interface}: {link.corrupt} with a wrong checksum")
+    raise Refused(f"no robot on {interface}: no low state within {CONNECT:g} s")
+
+
+def listen_for_others(link: "RobotLink", interface: str) -> None:
+    """Raise Refused if another program sends commands; call this once no motion service holds the motors."""
+    before = link.other_commands
     time.sleep(LISTEN)
     if link.other_commands > before:
         raise Refused(
-            f"another program sends commands to the robot on {plan.interface}: "
+            f"another program sends commands to the robot on {interface}: "
             f"{link.other_commands - before} within {LISTEN:g} s"
         )
 
-    def active() -> str:
-        try:
-            return active_mode(switcher, attempts=3)
-        except ServiceError:
-            return ""
 
-    return Connection(link, released, active, lambda name: select_motion_service(switcher, name))
+def active_service(switcher: "Client") -> str:
+    from keystride.deploy.unitree.link import ServiceError, active_mode
+
+    try:
+        return active_mode(switcher, attempts=3)
+    except ServiceError:
+        return ""
 
 
 def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
@@ -300,33 +304,3 @@ def log_header(plan: Plan) -> dict[str, Any]:
         "interface": plan.interface,
         "pose_latency": plan.pose_latency,
     }
-
-
-def outcome_lines(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
-    for arrival in deployment.arrivals:
-        distance = float(np.linalg.norm(arrival.error[:3]))
-        yield f"keyframe {arrival.keyframe + 1}: missed by {distance:.3f} m, by the robot's own estimate"
-    for name, late in (("command stream", outcome.stream), ("policy", outcome.control)):
-        yield f"{name}: {late.ticks} ticks, the latest one was {1000 * late.worst:.1f} ms late, {late.skipped} skipped"
-    if deployment.log is not None:
-        if deployment.log.lost:
-            yield f"flight log incomplete: {deployment.log.lost} rows were not written ({deployment.log.problem})"
-        yield f"flight log: {deployment.log.folder} (keystride deploy replay shows it)"
-
-
-def write_outcome(path: Path, deployment: Deployment, outcome: Outcome) -> None:
-    goals = script_goals(deployment.script, robot=deployment.robot)
-    content = {
-        "state": outcome.state.value,
-        "played": outcome.played,
-        "reason": outcome.reason,
-        "started": deployment.started,
-        "keyframes": int(used(goals).sum()),
-        "arrivals": [{"keyframe": a.keyframe, "step": a.step, "error": a.error.tolist()} for a in deployment.arrivals],
-        "stream": asdict(outcome.stream),
-        "control": asdict(outcome.control),
-        "walked": deployment.walked,
-        "poses_not_believed": deployment.estimator.rejected,
-        "pose_messages_dropped": deployment.source.rejected,
-    }
-    write_atomically(path, json.dumps(content, indent=2))

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from keystride.deploy.player import MeasuredState, PolicyPlayer, ScriptPlayer
+from keystride.deploy.players import STUBS, MeasuredState, PolicyPlayer, ScriptPlayer
 from keystride.deploy.pose.estimator import BaseState
-from keystride.deploy.stub import STUBS
 from keystride.deploy.unitree.codec import LOOPBACK
 from keystride.keyframes.feasibility import warnings
 from keystride.keyframes.files import load_script

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from keystride.deploy.fault_checks import CHECKS, Check, Limits, Reading
-from keystride.deploy.states import DeployState, Event, after
+from keystride.deploy.fault_checks import CHECKS, Check, DeployState, Event, Limits, Reading, after
 from keystride.robot.description import Floats, Robot
 
 RAMP_STIFFNESS, RAMP_DAMPING = 60.0, 3.0  # N m/rad, N m s/rad: enough to lift the trunk off the ground without sagging

@@ -4,8 +4,8 @@ import pytest
 from keystride.commands.main import main
 from keystride.deploy.log.flight import FlightLog, read_log
 from keystride.deploy.log.replay import COMPARED, flight_summary, joint_difference, simulate
+from keystride.deploy.players import TrotStub
 from keystride.deploy.sim.rehearsal import rehearse
-from keystride.deploy.stub import TrotStub
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 

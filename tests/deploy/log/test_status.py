@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from keystride import geometry
+from keystride.deploy.fault_checks import DeployState, Event
 from keystride.deploy.log.status import StatusStream, in_script_frame
+from keystride.deploy.players import STUBS
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import DeployState, Event
-from keystride.deploy.stub import STUBS
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
 

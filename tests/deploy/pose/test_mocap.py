@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from keystride import geometry
+from keystride.deploy.pose.estimator import OdometryPoses
 from keystride.deploy.pose.mocap import body_index, natnet_bodies, open_source, qualisys_body, ros_pose
-from keystride.deploy.pose.odometry import OdometryPoses
 from keystride.deploy.pose.source import Mounting, UdpPoses
 
 TURN = geometry.from_yaw(np.asarray(0.7))

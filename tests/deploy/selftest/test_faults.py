@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from keystride import geometry
+from keystride.deploy.fault_checks import DeployState, Event
+from keystride.deploy.players import TrotStub
 from keystride.deploy.selftest.faults import AT, CASES, COMES_DOWN, PLAYED, POSES, STATE_CASES, Case, Disturb
 from keystride.deploy.selftest.runner import UPRIGHT_COSINE, WALK_SCRIPT
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
-from keystride.deploy.states import DeployState, Event
-from keystride.deploy.stub import TrotStub
 from keystride.robot.go2 import GO2
 
 DOCS = Path(__file__).parents[3] / "docs" / "deploy.md"

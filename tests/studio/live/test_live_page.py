@@ -18,10 +18,10 @@ import pytest
 
 pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
 
+from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.selftest.processes import ROBOT_UP, START, RobotProcess, free_port
 from keystride.deploy.selftest.runner import Truth
-from keystride.deploy.states import DeployState
 from keystride.policy.bundle import known
 from keystride.studio.live.live_run import TAKES
 

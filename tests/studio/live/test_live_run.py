@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keystride import geometry
+from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import FlightLog
-from keystride.deploy.states import DeployState
 from keystride.keyframes.files import load_script
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2

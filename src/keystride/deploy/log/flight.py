@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from keystride.deploy.states import DeployState
+from keystride.deploy.fault_checks import DeployState
 from keystride.errors import FileError
 from keystride.files import write_atomically
 from keystride.reading import JSON_BYTES, one_line, parse_json, read_arrays, read_json, read_text

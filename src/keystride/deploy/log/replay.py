@@ -9,10 +9,10 @@ import mujoco
 import numpy as np
 
 from keystride.colours import BLUE, ORANGE, RED, SOFT
+from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand
 from keystride.deploy.sim.robot import PHYSICS_STEP, SimulatedGo2
-from keystride.deploy.states import DeployState
 from keystride.evaluation.rendering.plot_style import save_figure, styled_figure
 from keystride.robot.description import Floats, Robot
 
@@ -163,7 +163,7 @@ def show(flight: Flight, robot: Robot, viewer: str) -> None:
     """Show the logged motion once, in real time."""
     from contextlib import ExitStack
 
-    from keystride.deploy.sim.server import VIEWER_FRAME, open_view
+    from keystride.deploy.sim.robot import VIEWER_FRAME, open_view
 
     world = SimulatedGo2(robot, posture="standing")
     rows = flight.rows[np.isfinite(flight.rows["base_position"]).all(axis=1)]

@@ -1,6 +1,6 @@
-"""The state of a deployment as lines of JSON, for a program that watches it, such as the studio.
+"""What a deployment reports: lines of JSON while it runs, for a program such as the studio, and how it ended.
 
-Each line is written whole or, if the reader is slow or gone, not at all: nothing here waits.
+Each status line is written whole or, if the reader is slow or gone, not at all: nothing here waits.
 """
 
 import contextlib
@@ -8,6 +8,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,12 @@ import numpy as np
 from keystride import geometry
 from keystride.deploy.clock import Ticker
 from keystride.deploy.deployment import Deployment
+from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.session import Outcome
-from keystride.deploy.states import DeployState
+from keystride.files import write_atomically
+from keystride.keyframes.goals import used
+from keystride.keyframes.resolve import script_goals
 
 STATUS_PERIOD = 0.05  # s
 
@@ -79,3 +84,33 @@ def in_script_frame(start: BaseState, base: BaseState) -> tuple[np.ndarray, np.n
     offset = base.position - np.array([start.position[0], start.position[1], 0.0])
     turned = geometry.multiply(geometry.from_yaw(-yaw), base.orientation)
     return geometry.rotate_yaw(-yaw, offset), turned
+
+
+def outcome_lines(deployment: Deployment, outcome: Outcome) -> Iterator[str]:
+    for arrival in deployment.arrivals:
+        distance = float(np.linalg.norm(arrival.error[:3]))
+        yield f"keyframe {arrival.keyframe + 1}: missed by {distance:.3f} m, by the robot's own estimate"
+    for name, late in (("command stream", outcome.stream), ("policy", outcome.control)):
+        yield f"{name}: {late.ticks} ticks, the latest one was {1000 * late.worst:.1f} ms late, {late.skipped} skipped"
+    if deployment.log is not None:
+        if deployment.log.lost:
+            yield f"flight log incomplete: {deployment.log.lost} rows were not written ({deployment.log.problem})"
+        yield f"flight log: {deployment.log.folder} (keystride deploy replay shows it)"
+
+
+def write_outcome(path: Path, deployment: Deployment, outcome: Outcome) -> None:
+    goals = script_goals(deployment.script, robot=deployment.robot)
+    content = {
+        "state": outcome.state.value,
+        "played": outcome.played,
+        "reason": outcome.reason,
+        "started": deployment.started,
+        "keyframes": int(used(goals).sum()),
+        "arrivals": [{"keyframe": a.keyframe, "step": a.step, "error": a.error.tolist()} for a in deployment.arrivals],
+        "stream": asdict(outcome.stream),
+        "control": asdict(outcome.control),
+        "walked": deployment.walked,
+        "poses_not_believed": deployment.estimator.rejected,
+        "pose_messages_dropped": deployment.source.rejected,
+    }
+    write_atomically(path, json.dumps(content, indent=2))

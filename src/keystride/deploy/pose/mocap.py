@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 import numpy as np
 
-from keystride.deploy.pose.odometry import OdometryPoses
+from keystride.deploy.pose.estimator import OdometryPoses
 from keystride.deploy.pose.source import DEFAULT_PORT, Mounting, Poses, PoseSource, UdpPoses
 from keystride.robot.description import Floats
 

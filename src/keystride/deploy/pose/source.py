@@ -25,7 +25,7 @@ from keystride.deploy.clock import Latest
 from keystride.robot.description import Floats
 
 if TYPE_CHECKING:
-    from keystride.deploy.pose.odometry import LegOdometry
+    from keystride.deploy.pose.estimator import LegOdometry
 
 DEFAULT_PORT = 9870
 LATEST = 0.1  # s by which a pose may arrive later than the fastest one

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import select
-import shlex
 import signal
 import socket
 import subprocess
@@ -14,12 +13,11 @@ import termios
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from keystride.deploy.clock import Latest, Ticker, real_time
-from keystride.deploy.selftest.faults import AT, RUNNING_LINE, STANDING_UP_LINE, Act, Case, Disturb
+from keystride.deploy.selftest.faults import RUNNING_LINE, STANDING_UP_LINE, Act, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
 TAKE_TERMINAL = (
@@ -27,7 +25,6 @@ TAKE_TERMINAL = (
     "resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)); os.execv(sys.argv[2], sys.argv[2:])"
 )
 NO_LIMIT, FULL_DISK = -1, 20_000  # bytes that a file may have
-EMPTY_DOMAIN = 230  # DDS domain without a robot
 ROBOT_UP = "simulated Go2"
 QUESTION = "Confirm"
 START = 60.0  # s that a process may take to start on a busy machine
@@ -298,84 +295,3 @@ def _ended(process: subprocess.Popen[bytes], seconds: float) -> int | None:
         process.kill()
         process.wait()
         return None
-
-
-@dataclass(frozen=True)
-class Run:
-    """What happened in one run of a case."""
-
-    lines: list[str]  # printed by the deployment
-    report: dict[str, Any]  # written by the deployment; empty without one
-    exit_code: int | None  # None if it did not end
-    started: float | None  # when it began to play the script, if it reported that
-    caused: float | None  # when the fault was caused
-    late: float  # s for which the machine kept one of the processes waiting
-
-    @property
-    def last(self) -> str:
-        return next((line for line in reversed(self.lines) if line), "nothing was printed")
-
-    @property
-    def reason(self) -> str:
-        return str(self.report.get("reason", self.last))
-
-
-def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, report: Path) -> list[str]:
-    """Return the options of `keystride deploy go2` for a case; its own options replace the usual ones."""
-    options = {
-        "--policy": policy,
-        "--script": str(script),
-        "--interface": "lo",
-        "--domain": str(domain),
-        "--pose": f"udp://127.0.0.1:{port}",
-        "--start-after": "0.6",
-        "--settle": "0.4",
-        "--report": str(report),
-    }
-    flags = ["--confirmed"] if case.confirmed else []
-    words = list(case.deploy)
-    while words:
-        name = words.pop(0)
-        if words and not words[0].startswith("--"):
-            options[name] = words.pop(0)
-        else:
-            flags.append(name)
-    if "--guard" in options:
-        reached = {"SECOND": domain, "ELSEWHERE": EMPTY_DOMAIN}[options["--guard"]]
-        options["--guard"] = shlex.join([*PROGRAM, "guard", "--interface", "lo", "--domain", str(reached)])
-    if "--log" in options:
-        options["--log"] = str(report.parent / "log")
-    return [*(word for option in options.items() for word in option), *flags]
-
-
-def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
-    """Run a case; the robot's record and the deployment's report are written to the folder."""
-    port, report = free_port(), folder / "report.json"
-    robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
-    if case.before is not None:
-        robot.disturb(case.before)
-    limit = FULL_DISK if case.disk_full else NO_LIMIT
-    deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output, limit)
-    watch = WaitingWatch(deploy.output, robot.process.pid, deploy.process.pid)
-    if not case.confirmed and deploy.reaches(QUESTION):
-        deploy.key("n\n")
-    caused: float | None = None
-    if case.does is not None and deploy.reaches(case.after):
-        with real_time():  # a delay between noting the time and causing the fault would count as the robot's
-            time.sleep(max(AT - deploy.output.marks[case.after].age(), 0.0))
-            caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
-    code = deploy.close()
-    watch.close()  # before the robot leaves real-time priority
-    if not report.exists() and caused is not None:
-        time.sleep(1.0)  # the guard still has to brake
-    robot.close()
-    content = json.loads(report.read_text()) if report.exists() else {}
-    started = float(content["started"]) if content.get("started") else None
-    late = max(watch.worst, lateness(robot.output.lines))
-    return Run(deploy.output.lines, content, code, started, caused, late)
-
-
-def lateness(lines: list[str]) -> float:
-    """Return the largest lateness that the simulated robot printed, s; nothing but the machine delays it."""
-    found = re.findall(r"latest step was ([0-9.]+) ms late", "\n".join(lines))
-    return max((float(ms) / 1000.0 for ms in found), default=0.0)

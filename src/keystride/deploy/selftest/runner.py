@@ -3,21 +3,33 @@
 import json
 import os
 import re
+import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keystride import geometry
-from keystride.deploy.clock import real_time_allowed
+from keystride.deploy.clock import real_time, real_time_allowed
 from keystride.deploy.preflight import open_player
-from keystride.deploy.selftest.faults import CALM, CASES, PLAYED, Case
-from keystride.deploy.selftest.processes import Run, run_processes
+from keystride.deploy.selftest.faults import AT, CALM, CASES, PLAYED, Case, Disturb
+from keystride.deploy.selftest.processes import (
+    FULL_DISK,
+    NO_LIMIT,
+    PROGRAM,
+    QUESTION,
+    DeployUnderTest,
+    RobotProcess,
+    WaitingWatch,
+    free_port,
+)
 from keystride.deploy.sim.rehearsal import rehearse
 from keystride.deploy.unitree.codec import LOOPBACK
 from keystride.files import write_atomically
@@ -38,6 +50,7 @@ UPRIGHT_COSINE = 0.5  # cosine of the trunk's tilt
 RISE = 0.03  # m by which the trunk may rise while it is brought to a stop
 DESCENT = 1.8  # s that lying down under control takes at least
 KEPT_WAITING = 0.03  # s of lateness that may trip a watchdog: the guard waits for 0.05 s, the others for 0.1 s
+EMPTY_DOMAIN = 230  # DDS domain without a robot
 ATTEMPTS = 3
 NO_REAL_TIME = (
     "This machine is too busy to keep a robot under control without real-time priority, which this user does not have: "
@@ -104,6 +117,87 @@ class Truth:
         goals = script_goals(script, self.position[start][None], yaw, robot=robot)
         rows = [self.at(started + keyframe.time) for keyframe in script.keyframes]
         return np.linalg.norm((goals.position[0] - self.position[rows])[:, :2], axis=-1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened in one run of a case."""
+
+    lines: list[str]  # printed by the deployment
+    report: dict[str, Any]  # written by the deployment; empty without one
+    exit_code: int | None  # None if it did not end
+    started: float | None  # when it began to play the script, if it reported that
+    caused: float | None  # when the fault was caused
+    late: float  # s for which the machine kept one of the processes waiting
+
+    @property
+    def last(self) -> str:
+        return next((line for line in reversed(self.lines) if line), "nothing was printed")
+
+    @property
+    def reason(self) -> str:
+        return str(self.report.get("reason", self.last))
+
+
+def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, report: Path) -> list[str]:
+    """Return the options of `keystride deploy go2` for a case; its own options replace the usual ones."""
+    options = {
+        "--policy": policy,
+        "--script": str(script),
+        "--interface": "lo",
+        "--domain": str(domain),
+        "--pose": f"udp://127.0.0.1:{port}",
+        "--start-after": "0.6",
+        "--settle": "0.4",
+        "--report": str(report),
+    }
+    flags = ["--confirmed"] if case.confirmed else []
+    words = list(case.deploy)
+    while words:
+        name = words.pop(0)
+        if words and not words[0].startswith("--"):
+            options[name] = words.pop(0)
+        else:
+            flags.append(name)
+    if "--guard" in options:
+        reached = {"SECOND": domain, "ELSEWHERE": EMPTY_DOMAIN}[options["--guard"]]
+        options["--guard"] = shlex.join([*PROGRAM, "guard", "--interface", "lo", "--domain", str(reached)])
+    if "--log" in options:
+        options["--log"] = str(report.parent / "log")
+    return [*(word for option in options.items() for word in option), *flags]
+
+
+def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
+    """Run a case; the robot's record and the deployment's report are written to the folder."""
+    port, report = free_port(), folder / "report.json"
+    robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
+    if case.before is not None:
+        robot.disturb(case.before)
+    limit = FULL_DISK if case.disk_full else NO_LIMIT
+    deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output, limit)
+    watch = WaitingWatch(deploy.output, robot.process.pid, deploy.process.pid)
+    if not case.confirmed and deploy.reaches(QUESTION):
+        deploy.key("n\n")
+    caused: float | None = None
+    if case.does is not None and deploy.reaches(case.after):
+        with real_time():  # a delay between noting the time and causing the fault would count as the robot's
+            time.sleep(max(AT - deploy.output.marks[case.after].age(), 0.0))
+            caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
+    code = deploy.close()
+    watch.close()  # before the robot leaves real-time priority
+    if not report.exists() and caused is not None:
+        time.sleep(1.0)  # the guard still has to brake
+    robot.close()
+    content = json.loads(report.read_text()) if report.exists() else {}
+    started = float(content["started"]) if content.get("started") else None
+    late = max(watch.worst, lateness(robot.output.lines))
+    return Run(deploy.output.lines, content, code, started, caused, late)
+
+
+def lateness(lines: list[str]) -> float:
+    """Return the largest lateness that the simulated robot printed, s; nothing but the machine delays it."""
+    found = re.findall(r"latest step was ([0-9.]+) ms late", "\n".join(lines))
+    return max((float(ms) / 1000.0 for ms in found), default=0.0)
 
 
 def run_case(case: Case, domain: int, *, robot: Robot, policy: str) -> CaseResult:

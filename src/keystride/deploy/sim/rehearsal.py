@@ -11,16 +11,15 @@ import numpy as np
 
 from keystride.deploy.clock import Latest
 from keystride.deploy.deployment import Deployment
-from keystride.deploy.fault_checks import SPEED_MEMORY, Limits
+from keystride.deploy.fault_checks import SPEED_MEMORY, DeployState, Event, Limits
 from keystride.deploy.launch import Plan, limits_for
-from keystride.deploy.player import ScriptPlayer
-from keystride.deploy.pose.odometry import OdometryPoses
+from keystride.deploy.players import ScriptPlayer
+from keystride.deploy.pose.estimator import OdometryPoses
 from keystride.deploy.pose.source import Mounting, Pose, Poses
 from keystride.deploy.preflight import checked_script, open_player, outside, try_player
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand, Safety
 from keystride.deploy.sim.disturbances import Disturbances
 from keystride.deploy.sim.robot import PHYSICS_STEP, Noise, SimulatedGo2
-from keystride.deploy.states import DeployState, Event
 from keystride.deploy.unitree.codec import (
     CHECK_MODE,
     LOOPBACK,

@@ -4,6 +4,8 @@ The motors' PD law runs on every physics step, with their torque limits. When co
 last one, which is the worst case; `brake_after` makes the motor board brake by itself instead.
 """
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import mujoco
@@ -18,6 +20,8 @@ from keystride.robot.model import DAMPING_COLUMN, STIFFNESS_COLUMN, load_spec
 
 PHYSICS_STEP = 0.001  # s
 COMMAND_TIMEOUT = 0.1  # s without a command after which commands count as stopped
+
+VIEWER_FRAME = 1 / 30  # s between frames of a viewer
 
 START_POSTURES = ("lying", "standing", "upside-down")
 
@@ -172,3 +176,30 @@ def _model(robot: Robot) -> mujoco.MjModel:
     accelerometer, site = mujoco.mjtSensor.mjSENS_ACCELEROMETER, mujoco.mjtObj.mjOBJ_SITE
     spec.add_sensor(name="accelerometer", type=accelerometer, objtype=site, objname="imu")
     return spec.compile()
+
+
+def open_view(model: mujoco.MjModel, data: mujoco.MjData, viewer: str, stack: ExitStack) -> Callable[[], None]:
+    """Open a window or a browser page; return a function that draws the present state of `data` there."""
+    return _window(model, data, stack) if viewer == "window" else _browser(model, data, stack)
+
+
+def _window(model: mujoco.MjModel, data: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
+    from mujoco import viewer
+
+    return stack.enter_context(viewer.launch_passive(model, data)).sync
+
+
+def _browser(model: mujoco.MjModel, data: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
+    from mjviser import ViserMujocoScene
+
+    from keystride.web_access import PrivateServer, start_server
+
+    server, address = start_server(
+        lambda: PrivateServer(host="127.0.0.1", label="simulated Go2", verbose=False), "127.0.0.1"
+    )
+    stack.callback(server.stop)
+    server.initial_camera.position, server.initial_camera.look_at = (1.4, -1.4, 0.8), (0.0, 0.0, 0.2)
+    scene = ViserMujocoScene(server, model, num_envs=1)
+    scene.camera_tracking_enabled = False
+    print(f"viewer: {address}", flush=True)
+    return lambda: scene.update_from_mjdata(data)

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from keystride.deploy.clock import ROBOT_PRIORITY, Lateness, Ticker, clock_ticks
 from keystride.deploy.pose.source import DEFAULT_PORT, Pose, pose_message
 from keystride.deploy.safety import FOLDED_LEG, RAMP_GAINS, MotorCommand, Ramp, limp
 from keystride.deploy.sim.disturbances import Disturbances
-from keystride.deploy.sim.robot import FAINT_NOISE, PHYSICS_STEP, Noise, SimulatedGo2
+from keystride.deploy.sim.robot import FAINT_NOISE, PHYSICS_STEP, VIEWER_FRAME, Noise, SimulatedGo2, open_view
 from keystride.deploy.unitree.codec import (
     CHECK_MODE,
     MOTION_SWITCHER,
@@ -39,11 +38,12 @@ from keystride.deploy.unitree.codec import (
     encode_command,
     encode_state,
 )
-from keystride.deploy.unitree.dds_types import LowCmd, LowState
 from keystride.deploy.unitree.link import (
     LOW_CMD_TOPIC,
     LOW_STATE_TOPIC,
     Answer,
+    LowCmd,
+    LowState,
     Publication,
     Server,
     Subscription,
@@ -57,7 +57,6 @@ STATE_PERIOD = 0.002  # s: states at 500 Hz
 POSE_EVERY = 4  # periods: 125 Hz
 RECORD_EVERY = 10  # periods: 50 Hz
 MAX_CATCH_UP_STEPS = 20  # physics steps that one period may make up for when the machine was busy
-VIEWER_FRAME = 1 / 30  # s between frames of a viewer
 
 
 @dataclass(frozen=True)
@@ -289,30 +288,3 @@ def _view(robot: SimulatedRobot, viewer: str, stack: ExitStack) -> None:
     loop = Ticker("viewer", VIEWER_FRAME, frame, lambda error: print(f"viewer closed: {error}", flush=True))
     loop.start()
     stack.callback(loop.stop)
-
-
-def open_view(model: mujoco.MjModel, data: mujoco.MjData, viewer: str, stack: ExitStack) -> Callable[[], None]:
-    """Open a window or a browser page; return a function that draws the present state of `data` there."""
-    return _window(model, data, stack) if viewer == "window" else _browser(model, data, stack)
-
-
-def _window(model: mujoco.MjModel, data: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
-    from mujoco import viewer
-
-    return stack.enter_context(viewer.launch_passive(model, data)).sync
-
-
-def _browser(model: mujoco.MjModel, data: mujoco.MjData, stack: ExitStack) -> Callable[[], None]:
-    from mjviser import ViserMujocoScene
-
-    from keystride.web_access import PrivateServer, start_server
-
-    server, address = start_server(
-        lambda: PrivateServer(host="127.0.0.1", label="simulated Go2", verbose=False), "127.0.0.1"
-    )
-    stack.callback(server.stop)
-    server.initial_camera.position, server.initial_camera.look_at = (1.4, -1.4, 0.8), (0.0, 0.0, 0.2)
-    scene = ViserMujocoScene(server, model, num_envs=1)
-    scene.camera_tracking_enabled = False
-    print(f"viewer: {address}", flush=True)
-    return lambda: scene.update_from_mjdata(data)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from keystride import geometry
+from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import read_log
 from keystride.deploy.selftest.processes import free_port
-from keystride.deploy.states import DeployState
 from keystride.errors import FileError
 from keystride.evaluation.errors import METRICS, keyframe_errors
 from keystride.keyframes.files import format_script, save_script

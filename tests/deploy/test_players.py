@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.deploy.player import MeasuredState, PolicyPlayer
+from keystride.deploy.players import MeasuredState, PolicyPlayer
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.preflight import Refused, open_player, try_player
 from keystride.keyframes.goals import empty_goals
