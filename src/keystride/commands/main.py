@@ -20,18 +20,15 @@ from keystride.benchmarks.studio import BenchmarkStudio
 from keystride.benchmarks.train import BenchmarkTrain
 from keystride.commands import errors
 from keystride.commands.check import CheckScripts
-from keystride.commands.curves import CompareCurves
 from keystride.commands.deploy import DeployGo2, DeployGuard, DeployReplay, DeploySelftest, DeploySim
 from keystride.commands.evaluate import Evaluate
-from keystride.commands.export import Export
-from keystride.commands.motion.importing import ImportMotion
-from keystride.commands.motion.report import ReportMotion
-from keystride.commands.motion.view import ViewMotion
+from keystride.commands.motion_import import ImportMotion, ReportMotion
+from keystride.commands.motion_view import ViewMotion
 from keystride.commands.play import Play
 from keystride.commands.robot import ShowRobot
 from keystride.commands.studio import OpenStudio
 from keystride.commands.study import StudyAnticipation, StudyCritics
-from keystride.commands.train import Train
+from keystride.commands.train import CompareCurves, Export, Train
 from keystride.training.config import parse_training
 
 DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."

@@ -1,9 +1,13 @@
-"""`keystride train`: learn a policy."""
+"""Commands about training runs: `keystride train`, `keystride curves` and `keystride export`."""
 
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any
 
+import tyro
+
+from keystride.errors import UserError
 from keystride.training.config import Flag, Preset, Settings, TrainingConfig, config_text
 from keystride.training.launch import WorkerCrash
 from keystride.training.start import train
@@ -44,3 +48,134 @@ class Train:
             return 1
         print(outcome.message)
         return 0 if outcome.stopped_by is None else 128 + outcome.stopped_by
+
+
+@dataclass(frozen=True)
+class CompareCurves:
+    """Compare learning curves at equal sample counts: the errors of every evaluation during training, as a table or a picture.
+
+    Errors are means in m and rad; the posture error is the norm over the joints. docs/metrics.md explains all metrics of a run.
+    """
+
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Runs, bundles, or names of shipped policies."""
+    plot: Path | None = None
+    """Picture to write (.png, .svg, .pdf): errors at keyframes from clips and at random ones, and rewards, over control steps."""
+
+    def run(self) -> int:
+        curves = {_curve_name(run, self.runs): _read_curve(run) for run in self.runs}
+        for name, curve in curves.items():
+            _print_curve(name, curve)
+        if self.plot is not None:
+            from keystride.evaluation.rendering.figures import compared_curves
+            from keystride.evaluation.rendering.plot_style import save_figure
+
+            try:
+                save_figure(compared_curves(curves), self.plot)
+            except ValueError as error:
+                raise UserError(str(error)) from error
+            print(f"wrote {self.plot}")
+        return 0
+
+
+def _curve_name(run: str, runs: tuple[str, ...]) -> str:
+    """Return the folder's name, or the whole path if two runs have the same name."""
+    alone = sum(Path(other).name == Path(run).name for other in runs) == 1
+    return Path(run).name if alone else run
+
+
+def _read_curve(run: str) -> dict[str, Any]:
+    from keystride.policy.bundle import CURVE, METRICS_FILE, find
+    from keystride.policy.curve import read_bundle_curve, read_curve
+
+    metrics = Path(run) / METRICS_FILE
+    if metrics.is_file():  # checked before `find`, which needs a checkpoint: a run that has just begun has none
+        return read_curve(metrics)
+    place = find(run)
+    if (place / CURVE).is_file():
+        return read_bundle_curve(place / CURVE)
+    raise UserError(f"{run} has no learning curve: neither metrics.jsonl (of a run) nor curve.json (of a bundle)")
+
+
+def _print_curve(name: str, curve: dict[str, Any]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    evaluation = curve["evaluation"]
+    errors = [column for column in evaluation if column.endswith(("/position", "/yaw", "/posture"))]
+    survival = [column for column in evaluation if column.endswith("/survival")]
+    title = f"{name}: {curve['steps'] / 1e6:.1f} million control steps, {curve['hours']:.1f} hours"
+    if not evaluation["steps"]:
+        print(
+            f"{title}. No evaluation yet: a run is evaluated at the start, every learner.evaluate_steps control steps and at the end"
+        )
+        return
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for heading in ("million steps", *errors, "survival"):
+        table.add_column(heading.replace("/", "\n"), justify="right")
+    for i, steps in enumerate(evaluation["steps"]):
+        alive = [evaluation[column][i] for column in survival if evaluation[column][i] is not None]
+        values = [*(evaluation[column][i] for column in errors), min(alive, default=None)]
+        table.add_row(f"{steps / 1e6:.1f}", *("" if value is None else f"{value:.3f}" for value in values))
+    Console().print(table)
+
+
+@dataclass(frozen=True)
+class Export:
+    """Write a policy as one self-describing ONNX file that runs without torch, or a run as a bundle."""
+
+    policy: Annotated[str, tyro.conf.Positional]
+    """Name of a shipped policy, a bundle folder, an ONNX file, a training run (its best checkpoint) or a checkpoint."""
+    out: Path | None = None
+    """ONNX file to write."""
+    bundle: Path | None = None
+    """Folder to write: weights, ONNX files of policy and critics, configuration, learning curve, model card."""
+    newest: bool = False
+    """Use the latest checkpoint of a run instead of its best."""
+    card_figures: Path | None = None
+    """Results written by `keystride evaluate --json`, for the bundle's model card."""
+    card_notes: Path | None = None
+    """Markdown file with further known limits, for the bundle's model card."""
+    robot: str = "go2"
+    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+
+    def run(self) -> int:
+        if self.out is None and self.bundle is None:
+            raise UserError("nothing to write: give --out FILE.onnx or --bundle FOLDER")
+        from keystride.files import write_atomically
+        from keystride.policy.loading import policy_content
+        from keystride.policy.packing import pack
+        from keystride.policy.runtime import Policy
+        from keystride.robot.catalogue import load_robot
+
+        place, robot = self._place(), load_robot(self.robot)
+        if self.out is not None:
+            write_atomically(self.out, policy_content(place, robot))
+            _say_written(self.out, Policy.load(self.out, robot=robot).metadata.licence)
+        if self.bundle is not None:
+            pack(place, self.bundle, self.card_figures, self.card_notes, robot=robot)
+            _say_written(self.bundle, Policy.load(self.bundle, robot=robot).metadata.licence)
+        return 0
+
+    def _place(self) -> Path:
+        from keystride.policy.bundle import find, is_trained_run, run_checkpoint
+
+        place = find(self.policy)
+        if not self.newest:
+            return place
+        if not is_trained_run(place):
+            raise UserError(f"--newest asks for a run's latest checkpoint, but {place} is not a run")
+        checkpoint = run_checkpoint(place, newest=True)
+        if checkpoint is None:
+            raise UserError(f"{place} holds no checkpoint yet")
+        return checkpoint
+
+
+def _say_written(path: Path, licence: str) -> None:
+    if "unknown" in licence:
+        print(
+            "warning: the licence of some training clips is unknown; export where the motion libraries can be found",
+            file=sys.stderr,
+        )
+    print(f"wrote {path} (licence of the weights: {licence})")

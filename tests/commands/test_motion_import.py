@@ -8,7 +8,6 @@ import pytest
 from keystride.commands.main import main
 from keystride.motion.library import load_library_clips
 from keystride.robot.go2 import GO2
-from keystride.robot.model import draw_robot
 
 
 def write_standing(path: Path, height: float = 0.333, frames: int = 60) -> None:
@@ -96,25 +95,3 @@ def test_report_writes_one_page(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "good" in (out / "report.html").read_text()
     assert main(["motion", "report", str(tmp_path)]) == 2
     assert "no index.json" in capsys.readouterr().err
-
-
-def can_draw() -> bool:
-    try:
-        draw_robot(GO2, GO2.stance, size=(32, 32))
-    except Exception:  # whatever the graphics driver raises
-        return False
-    return True
-
-
-def test_view_films_a_clip(tmp_path: Path):
-    pytest.importorskip("imageio_ffmpeg", reason="the video extra is not installed")
-    if not can_draw():
-        pytest.skip("nothing to draw with")
-    write_standing(tmp_path / "good.csv", frames=6)
-    out = tmp_path / "library"
-    assert main(["motion", "import", "--from", "csv", str(tmp_path), "--out", str(out)]) == 0
-    film = tmp_path / "film.mp4"
-    view = ["motion", "view", str(out / "good.npz"), "--out", str(film), "--size", "160", "96"]
-    assert main(view) == 0
-    assert film.stat().st_size > 500
-    assert main(["motion", "view", str(tmp_path / "good.csv")]) == 2
