@@ -2,7 +2,7 @@
 
 The field lists follow Unitree's published IDL (unitree_go: LowCmd_, LowState_). One table of fields serves three
 purposes: the aligned C struct over which the robot computes its checksum, the place of each byte in the CDR stream,
-and the DDS types in dds_types.py. A message converts to and from the wire in one array operation.
+and the DDS types in link.py. A message converts to and from the wire in one array operation.
 """
 
 import sys
