@@ -238,9 +238,11 @@ def test_a_pose_is_taken_from_the_library_and_an_own_one_is_added(page: Any, ser
     own.wait_for(state="detached")
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 1}
+
+
 def test_everything_is_in_reach_on_a_phone(served: Any, open_page: Any):
-    phone = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 1}
-    page = open_page(served.url, **phone)
+    page = open_page(served.url, **PHONE)
     out_of_reach = """() => [...document.querySelectorAll('#ks-dock button, #ks-dock select')].filter((button) => {
         const box = button.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
         return !button.contains(document.elementFromPoint(x, y)); }).map((button) => button.title)"""
@@ -261,6 +263,37 @@ def test_everything_is_in_reach_on_a_phone(served: Any, open_page: Any):
     page.tab.get_by_role("tab", name="Files").tap()
     page.tab.get_by_role("button", name="New script", exact=True).tap()
     page.wait_for_marks("marks.length === 0")
+
+
+CLOSE = """version: 1
+keyframes:
+  - {time: 0.4, position: [0.0, 0.0], label: the first of three}
+  - {time: 0.9, position: [0.8, 0.0]}
+  - {time: 1.5, position: [0.0, 0.0], label: the last of the three}
+"""
+OVERLAPS = """() => {
+  const shown = [...document.querySelectorAll('.ks-mark .name:not(:empty), .ks-mark .odds span, .ks-mark .dots i')].filter(
+    (element) => element.getClientRects().length).map((element) => [element.closest('.ks-mark'), element.getBoundingClientRect()]);
+  const view = document.getElementById('ks-view').getBoundingClientRect();
+  return shown.flatMap(([mark, a], i) => shown.slice(i + 1).filter(([other, b]) => mark !== other &&
+      a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map(() => `over another at ${a.left}`))
+    .concat(shown.filter(([, a]) => a.bottom > view.bottom).map(([, a]) => `below the timeline at ${a.left}`)); }"""
+
+
+def test_close_marks_keep_apart_and_show_what_is_missed(served: Any, open_page: Any):
+    (served.folder / "close.yaml").write_text(CLOSE)
+    page = open_page(served.url, **PHONE)
+    page.open_panel("Files")
+    page.tab.get_by_label("open", exact=True).click()
+    page.tab.get_by_role("option", name="close.yaml").click()
+    page.wait_for_script("script.name === 'close.yaml' && script.marks.every((mark) => mark.odds !== null)")
+    page.tab.get_by_text("100 %").first.wait_for()
+    missed = page.tab.locator(".ks-mark").nth(1)
+    for width in (390, 900):
+        page.tab.set_viewport_size({"width": width, "height": 844})
+        page.wait_until(f"document.getElementById('ks-view').clientWidth > {width} - 40")
+        assert missed.locator(".odds", has_text=re.compile(r"^\s*0 %")).is_visible()  # beside the mark that is selected
+        assert page.tab.evaluate(OVERLAPS) == []
 
 
 def test_one_click_does_what_the_forecast_suggests(served: Any, open_page: Any):

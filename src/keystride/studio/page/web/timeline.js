@@ -44,25 +44,38 @@ function drawRuler() {
 }
 const shownTime = (mark) => held?.times?.get(mark.key) ?? mark.time;
 
-// Neighbours share the room between them, so that no hit area covers another; what would overlap is left out.
+// Neighbours share the room between them, so that no hit area covers another. Of what would overlap, the selected mark and
+// then the missed ones come first; odds have a second row, and the rest is left out.
+const WIDTHS = { name: () => 74, odds: (mark) => 28 + 8 * String(mark.odds ?? "").length, dots: () => 44 }; // px
+const ROWS = { name: 1, odds: 2, dots: 1 }, NAME_WIDTH = 120;
+const isMissed = (mark) => mark.state === "missed" || (mark.misses ?? []).length > 0;
+const rank = (mark) => (mark.key === script.selected ? 0 : isMissed(mark) ? 1 : 2);
 function layOut() {
-  const places = script.marks.map((mark) => ({ mark, x: toX(shownTime(mark)) })).sort((a, b) => a.x - b.x);
-  const shown = { name: -1e9, odds: -1e9, dots: -1e9 }, sizes = { name: 74, odds: 44, dots: 34 };
-  const chosen = places.find(({ mark }) => mark.key === script.selected);
+  const places = script.marks.map((mark) => ({ mark, x: toX(shownTime(mark)), rows: {} })).sort((a, b) => a.x - b.x);
   places.forEach((place, i) => {
     place.left = Math.min(REACH, i ? (place.x - places[i - 1].x) / 2 : REACH);
     place.right = Math.min(REACH, i + 1 < places.length ? (places[i + 1].x - place.x) / 2 : REACH);
-    place.hides = Object.keys(sizes).filter((part) => {
-      const clash = place.x - shown[part] < sizes[part] || (chosen && chosen !== place && Math.abs(chosen.x - place.x) < sizes[part]);
-      if (place !== chosen && clash) return true;
-      if (part !== "name" || place.mark.label) shown[part] = place.x;
-      return false;
-    });
-    if (place !== chosen && Math.min(place.left, place.right) < 7) place.hides.push("num");
   });
+  const byRank = [...places].sort((a, b) => rank(a.mark) - rank(b.mark)); // stable: by time among equals
+  for (const part of Object.keys(WIDTHS)) {
+    const rows = Array.from({ length: ROWS[part] }, () => []);
+    for (const place of byRank) {
+      if (part === "name" && !place.mark.label) continue;
+      const half = WIDTHS[part](place.mark) / 2;
+      place.rows[part] = rows.findIndex((row) => row.every((other) => Math.abs(other.x - place.x) >= other.half + half));
+      rows[place.rows[part]]?.push({ x: place.x, half });
+    }
+    if (part === "name") places.forEach((place) => {
+      place.nameWidth = Math.min(NAME_WIDTH, ...rows[0].map(({ x }) => Math.abs(x - place.x) || NAME_WIDTH));
+    });
+  }
+  for (const place of places) {
+    place.hides = Object.keys(WIDTHS).filter((part) => place.rows[part] === -1);
+    if (place.mark.key !== script.selected && Math.min(place.left, place.right) < 7) place.hides.push("num");
+  }
   return places;
 }
-function drawMark({ mark, x, left, right, hides }) {
+function drawMark({ mark, x, left, right, hides, rows, nameWidth }) {
   let element = marks.get(mark.key);
   if (!element) {
     element = document.createElement("div");
@@ -74,8 +87,8 @@ function drawMark({ mark, x, left, right, hides }) {
     view.appendChild(element);
     marks.set(mark.key, element);
   }
-  element.className = `ks-mark ${mark.state}${isSelected(mark.key) ? " selected" : ""}${mark.key === script.selected ? " primary" : ""}${script.stale ? " stale" : ""} ${hides.map((part) => `no-${part}`).join(" ")}`;
-  element.style.cssText = `left:${x}px;--c:${mark.colour};--o:${mark.oddsColour ?? "transparent"};--l:${left}px;--w:${left + right}px`;
+  element.className = `ks-mark ${mark.state}${isSelected(mark.key) ? " selected" : ""}${mark.key === script.selected ? " primary" : ""}${script.stale ? " stale" : ""}${rows.odds > 0 ? " low-odds" : ""} ${hides.map((part) => `no-${part}`).join(" ")}`;
+  element.style.cssText = `left:${x}px;--c:${mark.colour};--o:${mark.oddsColour ?? "transparent"};--l:${left}px;--w:${left + right}px;--n:${nameWidth}px`;
   const words = [`Keyframe ${mark.number} at ${mark.time.toFixed(2)} s`, mark.label, mark.state, mark.odds === null ? "" : `met in ${mark.odds} % of trials`, ...(mark.misses ?? []), mark.asks, ...mark.warnings].filter(Boolean);
   if (element.title !== words.join("\n")) { element.title = words.join("\n"); element.setAttribute("aria-label", words.join(", ")); }
   element.setAttribute("aria-pressed", isSelected(mark.key));
