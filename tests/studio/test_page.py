@@ -2,6 +2,7 @@
 
 import re
 import wave
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from keystride.keyframes.files import load_script
+from keystride.robot.catalogue import robot_text
 from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
 from keystride.studio.server import CAMERA, FIELD_OF_VIEW, LOOK_AT
 
 
@@ -263,6 +266,19 @@ def test_everything_is_in_reach_on_a_phone(served: Any, open_page: Any):
     page.tab.get_by_role("tab", name="Files").tap()
     page.tab.get_by_role("button", name="New script", exact=True).tap()
     page.wait_for_marks("marks.length === 0")
+
+
+def test_the_live_tab_says_why_no_step_can_begin(page: Any, make_server: Any, open_page: Any, tmp_path: Path):
+    page.open_panel("Live")
+    page.tab.locator(".ks-ladder .ks-doubt", has_text="choose a policy on the Stage tab").wait_for()
+    description = tmp_path / "other.yaml"
+    description.write_text(robot_text(replace(GO2, name="other", stiffness=60.0)))
+    server = make_server(tmp_path, options=("--robot", str(description)))
+    other = open_page(server.url)
+    other.open_panel("Live")
+    other.tab.locator(".ks-ladder .ks-doubt", has_text="started for another robot").wait_for()
+    server.check()
+    server.stop()
 
 
 CLOSE = """version: 1

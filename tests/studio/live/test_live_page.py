@@ -167,6 +167,20 @@ def other_pages(open_page: Any, server: Any) -> Iterator[Any]:
         yield page
 
 
+def test_the_stop_bar_fits_a_phone(server: Any, open_page: Any):
+    page = open_page(server.url, viewport={"width": 390, "height": 844})
+    page.open_panel("Live")
+    step_button(page, "1. Dry run").click()
+    live(page, "live.running")
+    bar = page.tab.locator("#ks-stop")
+    bar.wait_for()
+    box = bar.bounding_box()
+    assert 350 < box["width"] <= 390  # two lines of text beside the button, not six
+    assert bar.locator("span").inner_text().endswith("battery -")  # a dry run has none
+    page.press("Escape")
+    live(page, "!live.running")
+
+
 def test_the_way_to_the_robot_and_how_it_is_stopped(server: Any, open_page: Any, robot: Robot):
     page = open_page(server.url)
     page.open_panel("Live")

@@ -70,14 +70,16 @@ class LivePanel:
     def despite_warnings(self) -> bool:
         return bool(self._despite.value)
 
-    def show(self, live: LiveRun, show: Show | None, comparison: ErrorComparison | None) -> None:
+    def show(self, live: LiveRun, show: Show | None, comparison: ErrorComparison | None, obstacle: str | None) -> None:
+        """Show the steps and the take; the obstacle is the reason why no step can begin."""
         state = live.status.get("state", "")
         ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in LADDER}
         shown = (live.running, live.busy, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
+        shown = (*shown, obstacle)
         if self._shown is not None and self._shown[0] == shown and self._shown[1] is comparison:
             return
         self._shown = (shown, comparison)
-        self._ladder.content = _ladder(ladder, live)
+        self._ladder.content = _ladder(ladder, live, obstacle)
         for step, button in self._steps.items():
             button.disabled = live.busy or not ladder[step][1]
         self._despite.disabled = live.running
@@ -121,8 +123,8 @@ def _link(status: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ladder(ladder: Mapping[str, tuple[bool, bool]], live: LiveRun) -> str:
-    rows = ""
+def _ladder(ladder: Mapping[str, tuple[bool, bool]], live: LiveRun, obstacle: str | None) -> str:
+    rows = f'<div class="ks-doubt">⚠ {escape(obstacle)}</div>' if obstacle and not live.running else ""
     for step, (passed, is_open) in ladder.items():
         mark = "●" if live.running and live.step == step else "✓" if passed else "○" if is_open else "·"
         about = NO_ROBOT if step == REAL_ROBOT and not live.has_robot else ABOUT[step]
@@ -190,6 +192,7 @@ class LiveCommands:
         self._news: dict[str, Any] = {}
         self._pose: Any = None
         self._show: tuple[Any, Show | None] = (None, None)
+        self._drivable = editor.robot == load_robot(DEPLOYED)
         self._comparison: ErrorComparison | None = None
 
     def events(self) -> dict[str, Callable[[Any], None]]:
@@ -202,10 +205,8 @@ class LiveCommands:
     def begin(self, step: str) -> None:
         """Start a step; for the robot, ask first that the checklist be confirmed."""
         show = self._current()
-        if self._editor.robot != load_robot(DEPLOYED):
-            raise ValueError("the Live tab can only drive a Go2; this studio was started for another robot")
         if step not in LADDER or show is None:
-            raise ValueError("nothing to play yet: add a keyframe, and choose a policy on the Stage tab")
+            raise ValueError(self._obstacle() or f"{step} is not a step")
         if step != REAL_ROBOT:
             self._begin(step, show)
             return
@@ -228,7 +229,7 @@ class LiveCommands:
                 self._ghost.show_take(live.take.path)
                 self._comparison = ErrorComparison(live.take, self._forecast_errors())
         self._show_pose()
-        self._panel.show(live, self._current(), self._comparison)
+        self._panel.show(live, self._current(), self._comparison, self._obstacle())
         news = live_news(live)
         if news != self._news:
             self._news = news
@@ -240,14 +241,21 @@ class LiveCommands:
         self._ghost.show_take(None)
 
     def _current(self) -> Show | None:
-        """Return what would be played now; None without keyframes or without a policy."""
+        """Return what would be played now, or None if there is an obstacle."""
         editor = self._editor
         made_of = (editor.draft, editor.policy, editor.player.inbetween, self._panel.despite_warnings)
         if made_of != self._show[0]:
             script = editor.draft.script()
-            playable = script is not None and editor.policy != STAND_STILL
+            playable = script is not None and self._obstacle() is None
             self._show = (made_of, Show(script, *made_of[1:]) if script is not None and playable else None)
         return self._show[1]
+
+    def _obstacle(self) -> str | None:
+        if not self._drivable:
+            return "the Live tab can only drive a Go2; this studio was started for another robot"
+        if not self._editor.draft.marks or self._editor.policy == STAND_STILL:
+            return "nothing to play yet: add a keyframe, and choose a policy on the Stage tab"
+        return None
 
     def _show_pose(self) -> None:
         status = self._live.status

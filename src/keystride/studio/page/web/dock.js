@@ -142,7 +142,7 @@ const upOrDown = (up) => (up === null || up === undefined ? "-" : up ? "up" : "D
 function showLive(news) {
   live = news;
   stopBar.classList.toggle("on", news.running);
-  const text = `${news.step}: ${news.state} · link ${upOrDown(news.link)} · poses ${upOrDown(news.pose)} · battery ${news.battery ?? "-"}%`;
+  const text = `${news.step}: ${news.state} · link ${upOrDown(news.link)} · poses ${upOrDown(news.pose)} · battery ${news.battery == null ? "-" : `${news.battery}%`}`;
   const shown = stopBar.querySelector("span");
   if (shown.textContent !== text) shown.textContent = text;
 }
