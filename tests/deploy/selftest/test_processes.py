@@ -2,10 +2,12 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,7 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 if not os.path.exists("/proc/self/schedstat"):
     pytest.skip("this system does not count waiting", allow_module_level=True)
 
-from keystride.deploy.selftest.processes import waited
+from keystride.deploy.selftest.processes import free_port, waited
 
 BUSY = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(flush=True)\nwhile True: pass"
 
@@ -58,3 +60,13 @@ def test_a_process_that_has_ended_has_no_threads(busy):
     busy[0].kill()
     busy[0].wait()
     assert waited(busy[0].pid) == {}
+
+
+def test_a_free_port_is_none_that_the_system_or_dds_hands_out():
+    first_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for _ in range(50):
+        port = free_port()
+        assert port < min(first_outgoing, 32_768)
+        assert (port - 7400) % 250 >= 150  # DDS, 9.6.1.1: 7400 + 250 x domain, and 2 more for each participant
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind(("127.0.0.1", port))

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from random import SystemRandom
 
 from keystride.deploy.clock import Latest, Ticker, real_time
 from keystride.deploy.selftest.faults import RUNNING_LINE, STANDING_UP_LINE, Act, Disturb
@@ -28,12 +29,21 @@ NO_LIMIT, FULL_DISK = -1, 20_000  # bytes that a file may have
 ROBOT_UP = "simulated Go2"
 QUESTION = "Confirm"
 START = 60.0  # s that a process may take to start on a busy machine
+OUTGOING_PORTS = 32_768  # the first of them on Linux
+DDS_PORTS, DDS_STRIDE, DDS_USED = 7400, 250, 150  # the first, the distance between domains, the most that one uses
+POSE_PORTS = [port for port in range(20_000, OUTGOING_PORTS) if (port - DDS_PORTS) % DDS_STRIDE >= DDS_USED]
 
 
 def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a UDP port that stays free until it is bound, because nothing else takes it unasked.
+
+    It lies below the ports of outgoing connections and between those of the DDS domains.
+    """
+    for port in SystemRandom().sample(POSE_PORTS, 100):
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no UDP port is free")
 
 
 class Output:
