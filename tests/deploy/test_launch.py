@@ -1,3 +1,5 @@
+import json
+import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -64,6 +66,18 @@ def test_a_dry_run_prints_what_would_be_sent(tmp_path, capsys):
     last = [line for line in text.splitlines() if "bytes" in line][-1]
     assert last.split("  ")[2].startswith("kp 0 kd 3")
     assert "812 bytes" in text
+
+
+def test_a_dry_run_reports_its_states(tmp_path, capsys):
+    read, write = os.pipe()
+    words = ("--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--dry-run", "--status", str(write))
+    assert deploy(*words) == 0
+    os.close(write)
+    with open(read) as status:
+        lines = [json.loads(line) for line in status]
+    states = ["standing up", "ready", "running", "stopping", "damping"]
+    assert [line["state"] for line in lines] == [*states, "damping"]
+    assert lines[-1]["ended"] == {"played": True, "damped": True, "reason": ""}
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ keyframes:
   - time: 2.0
     position: [0.8, 0.0]
 """
+SLOW = "version: 1\nkeyframes:\n  - {time: 6.0, position: [0.8, 0.0]}\n"
 ATTEMPTS = 8  # a machine that keeps a process waiting ends a run by the watchdogs, as it should
 KEPT_WAITING = 30.0  # ms
 DAMPING = list(DeployState).index(DeployState.DAMPING)
@@ -179,6 +180,21 @@ def test_the_stop_bar_fits_a_phone(server: Any, open_page: Any):
     assert bar.locator("span").inner_text().endswith("battery -")  # a dry run has none
     page.press("Escape")
     live(page, "!live.running")
+
+
+def test_the_stop_bar_follows_a_dry_run(make_server: Any, open_page: Any, tmp_path: Path):
+    server = make_server(tmp_path, SLOW, POLICY)
+    page = open_page(server.url)
+    page.open_panel("Live")
+    step_button(page, "1. Dry run").click()
+    text = page.tab.locator("#ks-stop span")
+    text.filter(has_text="dry run: running · link - · poses - · battery -").wait_for()
+    page.tab.locator(".ks-live-state", has_text="dry run: running").wait_for()
+    assert step_button(page, "Stop and lie down").is_disabled()  # there is no robot that could
+    page.press("Escape")
+    live(page, "!live.running")
+    server.check()
+    server.stop()
 
 
 def test_the_way_to_the_robot_and_how_it_is_stopped(server: Any, open_page: Any, robot: Robot):

@@ -147,7 +147,7 @@ def test_only_the_latest_takes_are_kept(tmp_path: Path):
 
 
 def test_an_emergency_while_it_starts_is_not_lost():
-    process = DeployProcess(["--policy", "STUB-TROT", "--script", "walk", "--dry-run"], watched=False)
+    process = DeployProcess(["--policy", "STUB-TROT", "--script", "walk", "--dry-run"])
     process.emergency()
     assert process.wait(PATIENCE)
     assert process.exit_code != 0

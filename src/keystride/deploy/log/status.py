@@ -49,6 +49,11 @@ class StatusStream:
         finally:
             loop.stop()
 
+    def report_state(self, deployment: Deployment) -> None:
+        """Write one line with the state alone: a dry run has no link and no battery."""
+        if self._descriptor is not None:
+            self._write({"state": deployment.safety.state.value, "keyframes": len(deployment.arrivals)})
+
     def end(self, deployment: Deployment, outcome: Outcome) -> None:
         """Write how it ended."""
         if self._descriptor is not None:

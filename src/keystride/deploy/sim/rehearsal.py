@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from keystride.deploy.clock import Latest
+from keystride.deploy.clock import Lateness, Latest
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.fault_checks import SPEED_MEMORY, DeployState, Event, Limits
 from keystride.deploy.launch import Plan, limits_for
+from keystride.deploy.log.status import StatusStream
 from keystride.deploy.players import ScriptPlayer
 from keystride.deploy.pose.estimator import OdometryPoses
 from keystride.deploy.pose.source import Mounting, Pose, Poses
 from keystride.deploy.preflight import checked_script, open_player, outside, try_player
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand, Safety
+from keystride.deploy.session import Outcome
 from keystride.deploy.sim.disturbances import Disturbances
 from keystride.deploy.sim.robot import PHYSICS_STEP, Noise, SimulatedGo2
 from keystride.deploy.unitree.codec import (
@@ -193,7 +195,7 @@ def dry_run(plan: Plan, robot: Robot) -> bool:
     print(f"rt/api/motion_switcher/request: {CHECK_MODE}, and while a motion service is active")
     print(f"rt/api/sport/request: {STAND_DOWN}, rt/api/motion_switcher/request: {RELEASE_MODE}")
     print(f"rt/lowcmd every {1000 * STREAM_PERIOD:g} ms, motors in the order of the robot's board, rad:", flush=True)
-    walk = _play(rehearsal)
+    walk = _play(rehearsal, StatusStream(plan.status))
     print(f"leg odometry: {walk.drift:.3f} m off after {walk.walked:.2f} m, {walk.drift_per_metre:.3f} m per metre")
     print(f"fastest joint: {walk.peak_speed:.2f} of its rated speed, fault at {limits.joint_speed_share:g}; ", end="")
     print(f"averaged over {SPEED_MEMORY:g} s: {walk.mean_speed:.2f}, fault at {limits.joint_speed_mean:g}")
@@ -201,7 +203,7 @@ def dry_run(plan: Plan, robot: Robot) -> bool:
     return rehearsal.deployment.safety.played
 
 
-def _play(rehearsal: Rehearsal) -> WalkStatistics:
+def _play(rehearsal: Rehearsal, status: StatusStream) -> WalkStatistics:
     deployment, printed = rehearsal.deployment, 0
     walk = WalkStatistics(rehearsal)
     deployment.ask(Event.STAND)
@@ -213,8 +215,13 @@ def _play(rehearsal: Rehearsal) -> WalkStatistics:
         for event in rehearsal.events[printed:]:
             print(f"{rehearsal.now:7.3f} s  {event}", flush=True)
         changed, printed = printed < len(rehearsal.events), len(rehearsal.events)
+        if changed:
+            status.report_state(deployment)
         if changed or rehearsal.tick % round(PRINT_EVERY / STREAM_PERIOD) == 0:
             print(_command_line(rehearsal), flush=True)
+    safety = deployment.safety
+    damped = safety.state is DeployState.DAMPING
+    status.end(deployment, Outcome(safety.state, safety.played, damped, safety.reason, Lateness(), Lateness()))
     return walk
 
 

@@ -32,7 +32,7 @@ Status = dict[str, Any]
 class DeployProcess:
     """A deployment and, if asked for, the simulated robot that it plays on."""
 
-    def __init__(self, words: Sequence[str], simulated: Sequence[str] | None = None, *, watched: bool = True) -> None:
+    def __init__(self, words: Sequence[str], simulated: Sequence[str] | None = None) -> None:
         self.lines: deque[str] = deque(maxlen=LINES)
         self.status: Status = {}  # the last that was reported
         self.ended: Status | None = None  # how it ended, by its own words
@@ -42,9 +42,7 @@ class DeployProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._robot: subprocess.Popen[bytes] | None = None
-        self._thread = threading.Thread(
-            target=self._run, args=(list(words), simulated, watched), name="deployment", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=(list(words), simulated), name="deployment", daemon=True)
         self._thread.start()
 
     @property
@@ -82,10 +80,10 @@ class DeployProcess:
         if process is not None and process.poll() is None and self.status.get("state") != "damping":
             process.send_signal(signal.SIGTERM)
 
-    def _run(self, words: list[str], simulated: Sequence[str] | None, watched: bool) -> None:
+    def _run(self, words: list[str], simulated: Sequence[str] | None) -> None:
         try:
             if simulated is None or self._start_robot(simulated):
-                self._play(words, watched=watched)
+                self._play(words)
         except OSError as error:
             self._say(f"error: {error}")
         finally:
@@ -113,11 +111,11 @@ class DeployProcess:
             self._say(line)
         return ROBOT_UP in found and not self._stopped
 
-    def _play(self, words: list[str], *, watched: bool) -> None:
+    def _play(self, words: list[str]) -> None:
         terminal, inside = os.openpty()
         read, write = os.pipe()
-        options = ["--status", str(write)] if watched else []
-        command = [sys.executable, "-c", TAKE_TERMINAL, str(NO_LIMIT), *PROGRAM, "go2", *words, *options]
+        words = [*words, "--status", str(write)]
+        command = [sys.executable, "-c", TAKE_TERMINAL, str(NO_LIMIT), *PROGRAM, "go2", *words]
         try:
             process = subprocess.Popen(
                 command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True, pass_fds=(write,)

@@ -213,9 +213,7 @@ class LiveRun:
 
     def _start(self, step: str, show: Show, script: Path, folder: Path) -> DeployProcess:
         options = deploy_options(step, show, script, folder / "log", self._target)
-        if step == DRY_RUN:
-            return DeployProcess(options, watched=False)
-        if step == REAL_ROBOT:
+        if step != SIMULATED_ROBOT:
             return DeployProcess(options)
         domain, port = str(random.randint(*DOMAINS)), str(free_port())
         link = ["--interface", "lo", "--domain", domain, "--pose", f"udp://127.0.0.1:{port}"]

@@ -84,7 +84,8 @@ class LivePanel:
             button.disabled = live.busy or not ladder[step][1]
         self._despite.disabled = live.running
         self._start.disabled = not (live.running and state == "ready" and live.step == REAL_ROBOT)
-        self._down.disabled = not (live.running and state in ("standing up", "ready", "running"))
+        on_robot = live.running and live.step != DRY_RUN  # a dry run has nothing that could lie down
+        self._down.disabled = not (on_robot and state in ("standing up", "ready", "running"))
         self._stop.disabled = not live.running
         self._state.content = _state(live)
         self._take.content = "" if comparison is None else _take(comparison, live)
