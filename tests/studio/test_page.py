@@ -225,7 +225,7 @@ def test_a_pose_is_taken_from_the_library_and_an_own_one_is_added(page: Any, ser
     own = page.tab.get_by_role("button", name="Pose resting", exact=True)
     own.wait_for()
     page.tab.get_by_role("button", name="Save this pose").click()  # the same name again
-    question = page.tab.get_by_role("dialog").filter(has_text="There is a pose resting already")
+    question = page.tab.get_by_role("dialog").filter(has_text="There is already a pose called resting")
     question.get_by_role("button", name="Cancel").click()
     page.press("ArrowDown")
     page.wait_for_script("script.selected === 2")

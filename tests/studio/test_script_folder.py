@@ -68,7 +68,7 @@ def test_only_scripts_are_listed(tmp_path: Path):
 def test_what_was_not_read_is_not_overwritten(tmp_path: Path, name: str):
     folder = ScriptFolder(tmp_path, GO2)
     digest = folder.save(name, DRAFT, None)
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         folder.save(name, DRAFT, None)
     changed = drafts.change(DRAFT, 1, yaw=40.0)
     folder.save(name, changed, SavedFile(DRAFT, digest))
@@ -90,6 +90,6 @@ def test_a_file_that_was_deleted_is_written_again(tmp_path: Path):
 def test_what_is_not_a_script_is_not_replaced(tmp_path: Path, content: str):
     (tmp_path / "package.json").write_text(content)
     for replace in (False, True):
-        with pytest.raises(BadName, match=r"package\.json exists and is not a keyframe script"):
+        with pytest.raises(BadName, match=r"package\.json exists and is not a valid keyframe script"):
             ScriptFolder(tmp_path, GO2).save("package.json", DRAFT, None, replace=replace)
     assert (tmp_path / "package.json").read_text() == content

@@ -289,7 +289,7 @@ def test_save_as_asks_before_it_replaces_and_saving_keeps_comments(page: Any, se
     page.open_panel("Files")
     page.tab.locator("input[value='start.yaml']").last.fill("commented.yaml")
     page.tab.get_by_role("button", name="Save", exact=True).click()
-    question = page.tab.get_by_role("dialog").filter(has_text="exists already")
+    question = page.tab.get_by_role("dialog").filter(has_text="already exists")
     question.get_by_role("button", name="Cancel").click()
     assert path.read_text() == "# my show\n" + OTHER
     open_file(page, "commented.yaml")

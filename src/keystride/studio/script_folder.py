@@ -1,7 +1,7 @@
 """The folder of scripts that the studio reads and writes.
 
-Only names are accepted, never paths, so that no page reaches another place. A file is saved against the digest of what
-was read: nobody overwrites what they have not seen.
+Only names are accepted, never paths, so a page cannot reach other folders. Saving compares the digest of the file with
+that of what was read, so nobody overwrites a version they have not seen.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ from keystride.studio.document.history import SavedFile
 from keystride.studio.document.yaml_text import merge
 
 SCRIPT_SUFFIXES = (".yaml", ".yml", ".json")
-_writing = threading.Lock()  # of all sessions: between the check of a digest and the write nobody else writes
+_writing = threading.Lock()  # shared by all sessions; held from the digest check to the write
 
 
 class BadName(ValueError):
-    """Not a name for a script in this folder; the message says what is."""
+    """The name is not allowed for a script; the message says what is."""
 
 
 class Conflict(Exception):
-    """The file on disk is not the one that was read."""
+    """The file on disk is not the version that was read."""
 
     def __init__(self, name: str, known: bool) -> None:
-        super().__init__(f"{name} was changed on disk" if known else f"{name} exists already")
+        super().__init__(f"{name} was changed on disk" if known else f"{name} already exists")
         self.name, self.known = name, known
 
 
@@ -53,7 +53,7 @@ class ScriptFolder:
         return tuple(sorted(path.name for path in found if path.is_file()))
 
     def load(self, name: str) -> LoadedScript:
-        """ScriptError lists what is wrong with the file; OSError if it cannot be read."""
+        """Read a script. Raise ScriptError with all mistakes in it, or OSError if the file cannot be read."""
         content = self._content(name)
         try:
             script = parse_script(content, json=_is_json(name), robot=self.robot)
@@ -62,21 +62,21 @@ class ScriptFolder:
             raise ScriptError(error.problems, source=name) from None
 
     def digest(self, name: str) -> str | None:
-        """None if there is no such file."""
+        """Return the digest of a file; None if it does not exist."""
         try:
             return _digest(self._content(name))
         except FileNotFoundError:
             return None
 
     def save(self, name: str, draft: Draft, saved: SavedFile | None, *, replace: bool = False) -> str:
-        """Write a draft and return the digest of the file; comments in a YAML file that was read are kept.
+        """Write a draft and return the digest of the file. Comments in a YAML file that was read are preserved.
 
-        `saved` is what was last read from or written to this name. Conflict if the disk holds something else, unless
-        it is to be replaced.
+        `saved` is what was last read from or written to this name. Raise Conflict if the file on disk is different and
+        `replace` is not set.
         """
         script = draft.script()
         if script is None:
-            raise ValueError("a script needs one keyframe at least")
+            raise ValueError("a script needs at least one keyframe")
         path = self._path(name)
         with _writing:
             current = self.digest(name)
@@ -92,7 +92,7 @@ class ScriptFolder:
             return _digest(content.encode())
 
     def complete(self, name: str) -> str:
-        """Add .yaml to a name without a kind."""
+        """Add .yaml to a name without a suffix."""
         return name if Path(name).suffix.lower() in SCRIPT_SUFFIXES else f"{name}.yaml"
 
     def _content(self, name: str) -> bytes:
@@ -108,20 +108,20 @@ class ScriptFolder:
             or Path(name).suffix.lower() not in SCRIPT_SUFFIXES
         ):
             raise BadName(
-                f"{name!r} is not a name for a script; allowed: letters, no folders, ending in {', '.join(SCRIPT_SUFFIXES)}"
+                f"{name!r} is not a valid script name: no folders, no leading dot, ending in {', '.join(SCRIPT_SUFFIXES)}"
             )
         return self.folder / name
 
 
 def check_replaceable(path: Path, robot: Robot) -> None:
-    """Raise BadName where a file is that is not a keyframe script, such as package.json: it is not ours to replace."""
+    """Raise BadName if the file exists and is not a keyframe script, such as package.json: it must not be replaced."""
     try:
         load_script(path, robot)
     except FileNotFoundError:
         return
     except (ScriptError, OSError) as error:
         raise BadName(
-            f"{path.name} exists and is not a keyframe script that can be read: it is not replaced"
+            f"{path.name} exists and is not a valid keyframe script, so it is not replaced"
         ) from error
 
 

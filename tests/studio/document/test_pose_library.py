@@ -63,7 +63,7 @@ def test_a_file_that_is_no_library_is_not_overwritten(tmp_path: Path, content: s
     (tmp_path / FILE).write_text(content)
     library = PoseLibrary(tmp_path, GO2)
     assert library.poses() == POSTURES
-    with pytest.raises(ValueError, match="not a library"):
+    with pytest.raises(ValueError, match="not a pose library"):
         library.save("mine", PAW_UP)
     assert (tmp_path / FILE).read_text() == content
 

@@ -1,7 +1,7 @@
-"""The script while it is being edited: immutable data, and every edit a function that returns the next draft.
+"""A script while it is being edited: an immutable draft, and edits as functions that return a new draft.
 
 Unlike a script, a draft may be empty, and each keyframe has a key that it keeps when its time changes. Adding, removing
-and retiming keyframes leaves the others in their places, also those that are relative to the one before.
+and retiming keyframes does not move the others in space, even those that are relative to the previous keyframe.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Draft:
-    """Marks in the order of their times."""
+    """Keyframes in the order of their times."""
 
     robot: Robot
     marks: tuple[Mark, ...] = ()
@@ -45,7 +45,7 @@ class Draft:
 
     @property
     def end(self) -> float:
-        """Seconds until the last keyframe."""
+        """Time of the last keyframe, s."""
         return self.marks[-1].keyframe.time if self.marks else 0.0
 
     def row(self, key: int) -> int:
@@ -55,7 +55,7 @@ class Draft:
         return self.marks[self.row(key)].keyframe
 
     def script(self) -> Script | None:
-        """None while there is no keyframe."""
+        """Return the script; None if there are no keyframes."""
         if not self.marks:
             return None
         keyframes = tuple(mark.keyframe for mark in self.marks)
@@ -76,13 +76,13 @@ def add(draft: Draft, keyframe: Keyframe) -> Draft:
 
 
 def remove(draft: Draft, keys: Collection[int]) -> Draft:
-    """Remove keyframes. Those that were relative to a removed one stay where they are."""
+    """Remove keyframes. Keyframes that were relative to a removed one stay in place."""
     marks = [mark for mark in draft.marks if mark.key not in keys]
     return keep_places(draft, _checked(draft, marks, draft.next_key))
 
 
 def ripple_remove(draft: Draft, keys: Collection[int]) -> Draft:
-    """Remove keyframes and close the gaps: what follows each of them moves up to its time."""
+    """Remove keyframes and close the gaps in time: the keyframe after each removed one takes its time."""
     times = {mark.key: mark.keyframe.step for mark in draft.marks}
     for row in reversed(range(len(draft.marks))):
         if draft.marks[row].key in keys and row + 1 < len(draft.marks):
@@ -101,12 +101,12 @@ def insert(draft: Draft, keyframes: Sequence[Keyframe]) -> Draft:
 
 
 def retime(draft: Draft, key: int, time: float) -> Draft:
-    """Move to another time, past others if need be: to the nearest control step that no other keyframe has."""
+    """Move a keyframe to the free control step nearest to a time; it may pass others."""
     return set_times(draft, {key: time})
 
 
 def set_times(draft: Draft, times: Mapping[int, float]) -> Draft:
-    """Move several keyframes at once; each to the nearest control step that is still free."""
+    """Move several keyframes, each to the nearest control step that is still free."""
     placed = [mark for mark in draft.marks if mark.key not in times]
     for key, time in sorted(times.items(), key=lambda entry: entry[1]):
         keyframe = draft.keyframe(key).model_copy(update={"time": _free_time(placed, time)})
@@ -115,13 +115,13 @@ def set_times(draft: Draft, times: Mapping[int, float]) -> Draft:
 
 
 def scale_times(draft: Draft, keys: Collection[int], pivot: float, factor: float) -> Draft:
-    """Stretch or compress the times of keyframes about a pivot in seconds."""
+    """Scale the times of keyframes about a pivot, in seconds."""
     times = {mark.key: mark.keyframe.time for mark in draft.marks if mark.key in keys}
     return set_times(draft, {key: pivot + (time - pivot) * factor for key, time in times.items()})
 
 
 def keep_places(before: Draft, after: Draft) -> Draft:
-    """Rewrite the offsets of relative keyframes so that each stays where it was before."""
+    """Rewrite the offsets of relative keyframes so that each stays in place."""
     script = before.script()
     if script is None or not any(mark.keyframe.relative for mark in after.marks):
         return after
@@ -137,20 +137,20 @@ def keep_places(before: Draft, after: Draft) -> Draft:
 
 
 def change(draft: Draft, key: int, **fields: Any) -> Draft:
-    """Fields of one keyframe as they would stand in the file; ScriptError when that is not allowed."""
+    """Change fields of one keyframe, given as in a file. Raise ScriptError if the result is invalid."""
     draft.row(key)
     marks = [(mark.key, _fields(mark) | (fields if mark.key == key else {})) for mark in draft.marks]
     return _validated(draft, marks, draft.next_key, known=draft.marks)
 
 
 def previous_spot(draft: Draft, key: int) -> Spot:
-    """Where the script has the robot before this keyframe: relative positions count from there."""
+    """Return the place of the previous keyframe, from which a relative position is measured."""
     script, row = draft.script(), draft.row(key)
     return spots(script)[row - 1] if script and row else Spot()
 
 
 def relative_to_spot(spot: Spot, x: float, y: float) -> tuple[float, float]:
-    """The inverse of `Spot.ahead`."""
+    """Return a point as seen from a spot: the inverse of `Spot.ahead`."""
     c, s = cos(spot.yaw), sin(spot.yaw)
     x, y = x - spot.x, y - spot.y
     return c * x + s * y, -s * x + c * y
@@ -167,7 +167,7 @@ def _fields(mark: Mark) -> dict[str, Any]:
 def _validated(
     draft: Draft, marks: Sequence[tuple[int, dict[str, Any]]], next_key: int, known: Sequence[Mark]
 ) -> Draft:
-    """The draft with other marks. Those that did not change stay the same objects: drafts of one history share them."""
+    """Return the draft with other marks. Unchanged marks stay the same objects, so drafts of a history share them."""
     if not marks:
         return replace(draft, marks=(), next_key=next_key)
     marks = sorted(marks, key=lambda mark: mark[1]["time"])
@@ -180,7 +180,7 @@ def _validated(
 
 
 def _free_time(others: Sequence[Mark], time: float) -> float:
-    """Seconds at the control step nearest to a time that is after the start and not taken."""
+    """Return the time, in seconds, of the nearest control step after the start that no other keyframe uses."""
     taken = {mark.keyframe.step for mark in others}
     wanted = min(max(control_step(time), 1), LAST_STEP)
     for distance in range(LAST_STEP):

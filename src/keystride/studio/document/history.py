@@ -1,4 +1,4 @@
-"""Undo and redo over drafts. The edits of one gesture, such as a drag, are undone together."""
+"""Undo and redo. The edits of one gesture, such as a drag, are undone together."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -7,14 +7,14 @@ from typing import Any
 
 from keystride.studio.document.draft import Draft
 
-DEPTH = 1000  # steps; drafts share their keyframes, so that a step costs a few hundred bytes
-PAUSE = 1.0  # s; a longer pause between two changes of the same thing separates them
+DEPTH = 1000  # steps; drafts share keyframes, so a step takes a few hundred bytes
+PAUSE = 1.0  # s; edits of the same value further apart than this are undone separately
 UNTITLED = "untitled.yaml"
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What undo returns to: a draft, the name of its file, and the selected keyframes, the last of them active."""
+    """A step of the history: a draft, the name of its file and the selected keyframes, the active one last."""
 
     draft: Draft
     name: str = UNTITLED
@@ -27,21 +27,21 @@ class Moment:
 
 @dataclass(frozen=True)
 class SavedFile:
-    """A file of the script folder as this document last read or wrote it."""
+    """A file in the script folder as it was last read or written."""
 
     draft: Draft
-    digest: str | None  # of the bytes on disk; None if nothing was read
+    digest: str | None  # of the bytes on disk; None if the file was never read
 
 
 class Document:
-    """The edited script with its past and its future. No clock and no input or output of its own."""
+    """The script being edited and its history. It uses no clock, files or network."""
 
     def __init__(self, draft: Draft, name: str = UNTITLED, digest: str | None = None) -> None:
         self.now = Moment(draft, name, draft.keys[:1])
         self.files = {name: SavedFile(draft, digest)}
         self.past: deque[Moment] = deque(maxlen=DEPTH)
         self.future: list[Moment] = []
-        self.revision = 0  # counts the steps made in the history, either way; edits of one gesture are one step
+        self.revision = 0  # incremented by every edit, undo and redo; a gesture counts once
         self._gesture: Any = None
         self._touched = 0.0
 
@@ -59,7 +59,7 @@ class Document:
 
     @property
     def selected(self) -> int | None:
-        """The active keyframe: the one whose values the panel shows."""
+        """The active keyframe, whose values the panel shows."""
         return self.now.selected
 
     @property
@@ -76,16 +76,16 @@ class Document:
         return self.draft.marks != (saved.draft.marks if saved else ())
 
     def select(self, keys: Iterable[int]) -> None:
-        """Not an edit: it is not undone by itself."""
+        """Select keyframes. This is not an edit, so it cannot be undone."""
         self.now = replace(self.now, selection=_existing(self.draft, keys))
         self._gesture = None
 
     def edit(
         self, draft: Draft, selection: Iterable[int] | None = None, gesture: Any = None, time: float | None = None
     ) -> None:
-        """Take a new draft. Consecutive edits with the same gesture are undone together.
+        """Replace the draft. Consecutive edits with the same gesture are undone together.
 
-        A gesture ends with another one, with `end_gesture` or, if a time is given, with a pause.
+        A gesture ends when another one begins, with `end_gesture` or, if a time is given, after a pause.
         """
         if draft == self.draft:
             return
@@ -108,7 +108,7 @@ class Document:
         return self._travel(self.future, self.past)
 
     def open(self, draft: Draft, name: str, digest: str | None = None) -> None:
-        """Take another script as it is on file. Undo returns to the previous one and to its name."""
+        """Open another script. Undo returns to the previous one and its file name."""
         self.past.append(self.now)
         self.future.clear()
         self.revision += 1
@@ -117,7 +117,7 @@ class Document:
         self.files[name] = SavedFile(draft, digest)
 
     def mark_saved(self, name: str, digest: str) -> None:
-        """The draft was written to a file. Under a new name, undo stays with it, back to where the script was opened."""
+        """Record that the draft was written to a file. A new name also applies to the history since the script was opened."""
         old = self.name
         for moments in (self.past, self.future):
             for row in reversed(range(len(moments))):

@@ -1,4 +1,4 @@
-"""How each keyframe looks: a whole pose, whatever it leaves open filled in from the path and from what stands."""
+"""The complete pose shown for each keyframe; open components are filled in from the path and the stance."""
 
 from dataclasses import dataclass
 from math import atan2, hypot
@@ -16,19 +16,19 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 from keystride.studio.document.draft import Draft
 
-TRAVELLED = 0.2  # m: from here on a path has a direction, and an open yaw follows it
+TRAVELLED = 0.2  # m; an open yaw follows the path once it is this long
 
 
 @dataclass(frozen=True)
 class Ghost:
-    """A pose of the robot, seen from the start."""
+    """A pose of the robot in the frame of the start."""
 
     robot: Robot
     position: Floats  # (3,) base, m
     angles: Floats  # (3,) roll, pitch, yaw, rad
     joints: Floats  # (12,) rad
-    posed: bool  # the joints were asked for
-    placed: bool  # the place was asked for
+    posed: bool  # whether the keyframe asks for a posture
+    placed: bool  # whether the keyframe asks for a position
 
     @property
     def orientation(self) -> Floats:
@@ -36,13 +36,13 @@ class Ghost:
 
 
 def ghosts(draft: Draft) -> dict[int, Ghost]:
-    """By the keys of the marks."""
+    """Return the pose of each keyframe, by key."""
     script = draft.script()
     return dict(zip(draft.keys, poses(script, draft.robot), strict=True)) if script else {}
 
 
 def ghost_warnings(draft: Draft, plan: WaypointPlan | None = None) -> dict[int, list[str]]:
-    """What the robot can hardly do, and where it leaves the stage, by the keys of the marks; those without are left out."""
+    """Return warnings by key: what the robot can hardly do, and where it leaves the stage."""
     found: dict[int, list[str]] = {}
     script = draft.script()
     for warning in warnings(script, draft.robot, plan) if script else ():
@@ -59,7 +59,7 @@ def poses(script: Script, robot: Robot) -> list[Ghost]:
 
 
 def places(script: Script) -> Floats:
-    """(K, 2) where on the ground each keyframe is; one without a position is on the way between its neighbours."""
+    """Return the place (K, 2) of each keyframe on the ground; those without a position are interpolated in time."""
     found = spots(script)
     rows = [row for row, keyframe in enumerate(script.keyframes) if keyframe.position is not None]
     times = [0.0, *(script.keyframes[row].time for row in rows)]
@@ -69,14 +69,14 @@ def places(script: Script) -> Floats:
 
 
 def grounded(robot: Robot, joints: Floats, roll: float, pitch: float) -> float:
-    """The base height at which the lowest foot just touches the ground."""
+    """Return the base height at which the lowest foot touches the ground."""
     tilt = geometry.from_roll_pitch_yaw(np.array([roll, pitch, 0.0]))
     feet = geometry.rotate(tilt, feet_from_joints(robot, joints))
     return float(robot.foot_radius - feet[:, 2].min())
 
 
 def _headings(script: Script, path: Floats) -> list[Spot]:
-    """The places with yaw: asked for, or along the way, or as before."""
+    """Return the places with yaw: as asked for, else along the path, else unchanged."""
     found, before = [], Spot()
     for keyframe, (x, y) in zip(script.keyframes, path.tolist(), strict=True):
         ahead = (x - before.x, y - before.y)

@@ -1,6 +1,6 @@
-"""The poses to choose from: the named postures of scripts, and the user's own, in a hidden file beside the scripts.
+"""The library of poses: the named postures and the user's own, which are stored in a hidden file beside the scripts.
 
-A script knows no names but the built-in ones: a pose of the user's own goes into a keyframe as joint angles.
+Scripts know only the built-in names, so a pose of the user's own is written to a keyframe as joint angles.
 """
 
 import json
@@ -20,28 +20,28 @@ MAX_NAME = 40
 MAX_POSES = 200
 MAX_LIBRARY_BYTES = 1 << 20
 MAX_HEIGHT, MAX_TILT = 2.0, 180.0  # m, degrees
-_writing = threading.Lock()  # of all sessions
+_writing = threading.Lock()  # shared by all sessions
 
 
 class PoseExists(ValueError):
-    """There is a pose of the user's own with that name."""
+    """The user already has a pose with that name."""
 
 
 class PoseLibrary:
     def __init__(self, scripts: Path, robot: Robot) -> None:
         self._path, self._robot = scripts / FILE, robot
         self.built_in = named_postures(robot)
-        self._seen: tuple[int, int] | None = None  # time and size of the file when it was last looked at
+        self._seen: tuple[int, int] | None = None  # time and size of the file at the last check
 
     def poses(self) -> dict[str, Posture]:
-        """The built-in ones first. A file that cannot be read counts as empty."""
+        """Return all poses, the built-in ones first. An unreadable file counts as empty."""
         try:
             return {**self.built_in, **self.own()}
         except (OSError, ValueError):
             return dict(self.built_in)
 
     def own(self) -> dict[str, Posture]:
-        """The user's own, by name. ValueError if the file holds anything else, OSError if it cannot be read."""
+        """Return the user's own poses by name. Raise ValueError if the file is invalid, OSError if it cannot be read."""
         try:
             with self._path.open("rb") as file:
                 content = file.read(MAX_LIBRARY_BYTES + 1)
@@ -52,7 +52,7 @@ class PoseLibrary:
         return _parse(content.decode("utf-8"), self._robot)
 
     def changed(self) -> bool:
-        """Since this was last asked; other sessions write to the file too."""
+        """Return whether the file has changed since the last call; other sessions write to it too."""
         try:
             status = self._path.stat()
             seen = (status.st_mtime_ns, status.st_size)
@@ -62,7 +62,7 @@ class PoseLibrary:
         return seen != self._seen
 
     def save(self, name: str, pose: Posture, *, replace: bool = False) -> None:
-        """PoseExists if there is one of that name, unless it is to be replaced; ValueError for a name that is not allowed."""
+        """Save a pose. Raise PoseExists if the name is taken and `replace` is not set, ValueError if it is not allowed."""
         name = name.strip()
         if not name or len(name) > MAX_NAME or not name.isprintable():
             raise ValueError(f"a pose needs a name of 1 to {MAX_NAME} printable characters")
@@ -71,9 +71,9 @@ class PoseLibrary:
         with _writing:
             own = self.own()
             if name in own and not replace:
-                raise PoseExists(f"There is a pose {name} already.")
+                raise PoseExists(f"There is already a pose called {name}.")
             if len(own) >= MAX_POSES and name not in own:
-                raise ValueError(f"there are {MAX_POSES} poses already; delete one first")
+                raise ValueError(f"there are already {MAX_POSES} poses; delete one first")
             self._write({**own, name: pose})
 
     def delete(self, name: str) -> None:
@@ -95,10 +95,10 @@ def _parse(text: str, robot: Robot) -> dict[str, Posture]:
     try:
         stored = json.loads(text)
         if stored["version"] != 1 or len(stored["poses"]) > MAX_POSES:
-            raise ValueError("of another version, or too long")
+            raise ValueError("unknown version, or too many poses")
         return {str(name)[:MAX_NAME]: _pose(fields, robot) for name, fields in stored["poses"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{FILE} is not a library of poses: {error}") from error
+        raise ValueError(f"{FILE} is not a pose library: {error}") from error
 
 
 def _pose(fields: dict[str, Any], robot: Robot) -> Posture:

@@ -1,4 +1,4 @@
-"""Edits of one keyframe's pose, in the terms of a person who looks at its ghost: world metres and radians."""
+"""Edits of the pose of one keyframe, in metres and radians of the world in which its ghost is shown."""
 
 from collections.abc import Callable
 from math import pi
@@ -16,7 +16,7 @@ from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 from keystride.studio.document.draft import Draft, change, previous_spot, relative_to_spot
 from keystride.studio.document.keyframe_poses import Ghost, ghosts, grounded, poses
 
-AMBLE = 0.5  # m/s: how far ahead of the last keyframe a new one is put
+AMBLE = 0.5  # m/s; a new keyframe is placed ahead of the last one at this speed
 MOVED = 5e-4  # m
 TURNED = 2e-3  # rad
 NEAR_LIMIT = 2e-3  # rad
@@ -24,13 +24,13 @@ ANGLES = ("roll", "pitch", "yaw")
 
 
 def new_keyframe(draft: Draft, time: float) -> Keyframe:
-    """On the path at that time, or ahead of its end; standing."""
+    """Return a standing keyframe on the path at a time, or ahead of the end of the path."""
     x, y = _on_the_way(draft, time)
     return Keyframe(time=max(time, 0.02), position=(_metres(x), _metres(y), _metres(stand(draft.robot).height)))
 
 
 def set_component(draft: Draft, key: int, component: str, on: bool) -> Draft:
-    """Ask for one more component as the ghost shows it now, or leave one open. `height` is the position's third."""
+    """Ask for a component as the ghost shows it, or leave it open. `height` is the third number of the position."""
     if on == asks_for(draft.keyframe(key), component):
         return draft
     if not on:
@@ -46,7 +46,7 @@ def set_component(draft: Draft, key: int, component: str, on: bool) -> Draft:
 
 
 def place_keyframe(draft: Draft, key: int, ground: Floats, height: float | None = None) -> Draft:
-    """To a point on the ground; a relative keyframe stays relative. The height stays as it is if none is given."""
+    """Move a keyframe to a point on the ground. A relative keyframe stays relative; without a height it is kept."""
     keyframe = draft.keyframe(key)
     x, y = float(ground[0]), float(ground[1])
     if keyframe.relative:
@@ -57,7 +57,7 @@ def place_keyframe(draft: Draft, key: int, ground: Floats, height: float | None 
 
 
 def set_offset(draft: Draft, key: int, offset: tuple[float, float]) -> Draft:
-    """x and y as they stand in the file: from the start, or from the previous keyframe where it is relative."""
+    """Set x and y as in the file: measured from the start, or from the previous keyframe if it is relative."""
     old = draft.keyframe(key).position or ()
     return change(draft, key, position=tuple(map(_metres, (*offset, *old[2:]))))
 
@@ -71,33 +71,33 @@ def set_angle(draft: Draft, key: int, name: str, angle: float) -> Draft:
 
 
 def set_joints(draft: Draft, key: int, joints: Floats) -> Draft:
-    """Twelve angles, rad; beyond a limit becomes the limit. The tilt that a named posture brought is kept."""
+    """Set the joint angles (12,) in rad, clipped to the limits. The tilt that a named posture implies is kept."""
     angles = np.clip(joints, draft.robot.lower, draft.robot.upper) / angle_unit(draft.angles)
     tilt = _implied_tilt(draft, key)
     return change(draft, key, posture=tuple(_round(angle, draft) for angle in angles.tolist()), **tilt)
 
 
 def set_joint(draft: Draft, key: int, joint: int, angle: float, *, mirrored: bool = False) -> Draft:
-    """Bend one joint; mirrored: also that of the leg on the other side."""
+    """Set one joint angle; if `mirrored`, also that of the opposite leg."""
     joints = ghosts(draft)[key].joints.copy()
     joints[joint] = angle
     return set_joints(draft, key, mirror_leg(draft.robot, joints, joint // 3) if mirrored else joints)
 
 
 def set_posture(draft: Draft, key: int, name: str) -> Draft:
-    """A named posture, with its tilt and height wherever the keyframe asks for these."""
+    """Set a named posture, with its tilt and height if the keyframe asks for them."""
     return _pose(draft, key, name, named_postures(draft.robot)[name])
 
 
 def set_pose(draft: Draft, key: int, pose: Posture) -> Draft:
-    """A pose that scripts have no name for: joint angles, and its tilt where there is one."""
+    """Set a pose without a name in scripts: its joint angles, and its tilt unless it is level."""
     unit = angle_unit(draft.angles)
     angles = tuple(_round(float(angle) / unit, draft) for angle in pose.joints)
     return _pose(draft, key, angles, pose, spelled_out=True)
 
 
 def pose_of(ghost: Ghost) -> Posture:
-    """What a ghost shows, to be used elsewhere."""
+    """Return the pose that a ghost shows, for the library."""
     roll, pitch, _ = ghost.angles.tolist()
     standing = grounded(ghost.robot, ghost.joints, roll, pitch)
     height = float(ghost.position[2])
@@ -119,7 +119,7 @@ def _pose(
 
 
 def mirror_posture(draft: Draft, key: int) -> Draft:
-    """Left legs as the right ones are, and the other way round; the roll changes sides with them."""
+    """Swap the left and right legs, and the sign of the roll."""
     keyframe = draft.keyframe(key)
     if keyframe.roll is not None:
         draft = change(draft, key, roll=_round(-keyframe.roll, draft))
@@ -129,7 +129,7 @@ def mirror_posture(draft: Draft, key: int) -> Draft:
 
 
 def set_relative(draft: Draft, key: int, relative: bool) -> Draft:
-    """The same place, told from the previous keyframe or from the start."""
+    """Measure the position from the previous keyframe, or from the start; the place stays the same."""
     keyframe, spot = draft.keyframe(key), previous_spot(draft, key)
     if keyframe.position is None or keyframe.relative == relative:
         return draft
@@ -139,21 +139,21 @@ def set_relative(draft: Draft, key: int, relative: bool) -> Draft:
 
 
 def stand_on_ground(draft: Draft, key: int) -> Draft:
-    """The height at which the lowest foot touches the ground."""
+    """Set the height at which the lowest foot touches the ground."""
     ghost = ghosts(draft)[key]
     height = grounded(ghost.robot, ghost.joints, float(ghost.angles[0]), float(ghost.angles[1]))
     return place_keyframe(draft, key, ghost.position[:2], height)
 
 
 def ghost_feet(ghost: Ghost) -> Floats:
-    """(4, 3) centres of the feet, m."""
+    """Return the centres (4, 3) of the feet, m."""
     return ghost.position + geometry.rotate(ghost.orientation, feet_from_joints(ghost.robot, ghost.joints))
 
 
 def set_foot(draft: Draft, key: int, leg: int, foot: Floats, *, mirrored: bool = False) -> Draft:
-    """Bend one leg so that its foot is at a point (3,) of the world, or as near as it reaches; the body stays.
+    """Bend one leg so that its foot is at a point (3,) of the world, or as near as it can reach; the body stays.
 
-    Mirrored: the leg on the other side does the same.
+    If `mirrored`, the opposite leg does the same.
     """
     ghost = ghosts(draft)[key]
     feet = feet_from_joints(ghost.robot, ghost.joints)
@@ -167,7 +167,7 @@ def set_foot(draft: Draft, key: int, leg: int, foot: Floats, *, mirrored: bool =
 
 
 def mirror_leg(robot: Robot, joints: Floats, leg: int) -> Floats:
-    """The leg on the other side as this one is; (12,)."""
+    """Return joint angles (12,) in which the opposite leg mirrors this one."""
     image = robot.mirror_joints(joints)
     other = int(robot.mirror_order[3 * leg]) // 3
     joints = joints.copy()
@@ -176,7 +176,7 @@ def mirror_leg(robot: Robot, joints: Floats, leg: int) -> Floats:
 
 
 def with_planted_feet(draft: Draft, key: int, edit: Callable[[Draft], Draft]) -> Draft:
-    """Apply an edit that moves the body, and bend the legs so that the feet stay where they were, if they reach."""
+    """Apply an edit that moves the body and bend the legs so that the feet stay in place, as far as they can reach."""
     before = ghosts(draft)[key]
     changed = edit(_hold_height(draft, key, before))
     after = ghosts(changed)[key]
@@ -186,14 +186,14 @@ def with_planted_feet(draft: Draft, key: int, edit: Callable[[Draft], Draft]) ->
 
 
 def legs_at_limits(ghost: Ghost) -> tuple[bool, ...]:
-    """For each leg whether one of its joints is at a limit."""
+    """Return for each leg whether one of its joints is at a limit."""
     lower, upper = ghost.robot.lower + NEAR_LIMIT, ghost.robot.upper - NEAR_LIMIT
     near = (ghost.joints <= lower) | (ghost.joints >= upper)
     return tuple(bool(leg.any()) for leg in near.reshape(4, 3))
 
 
 def drag(draft: Draft, key: int, ground: Floats, yaw: float) -> Draft:
-    """The ghost dragged over the ground (2,) and turned: what differs from how it stood is asked for from now on."""
+    """Move the ghost to a point (2,) on the ground and turn it; ask for the components that this changes."""
     ghost = ghosts(draft)[key]
     if np.abs(ground - ghost.position[:2]).max() > MOVED:
         draft = place_keyframe(draft, key, ground)
@@ -209,14 +209,14 @@ def asks_for(keyframe: Keyframe, component: str) -> bool:
 
 
 def _hold_height(draft: Draft, key: int, ghost: Ghost) -> Draft:
-    """Ask for the height at which the ghost is: else it would follow the feet."""
+    """Ask for the height of the ghost; otherwise it would follow the feet."""
     if asks_for(draft.keyframe(key), "height"):
         return draft
     return place_keyframe(draft, key, ghost.position[:2], float(ghost.position[2]))
 
 
 def _implied_tilt(draft: Draft, key: int) -> dict[str, float]:
-    """Roll and pitch that a named posture stands for and the keyframe does not spell out, in the unit of the file."""
+    """Return the roll and pitch that a named posture implies and the keyframe does not give, in the unit of the file."""
     keyframe, scale = draft.keyframe(key), angle_unit(draft.angles)
     if not isinstance(keyframe.posture, str):
         return {}
@@ -258,7 +258,7 @@ def _metres(value: float) -> float:
 
 
 def _round(angle: float, draft: Draft) -> float:
-    """A tenth of a degree, whatever the unit of the file."""
+    """Round an angle to a tenth of a degree, whatever the unit of the file."""
     if draft.angles == "degrees":
         return round(angle, 1) + 0.0
     return round(round(angle * 180 / pi, 1) * pi / 180, 5) + 0.0

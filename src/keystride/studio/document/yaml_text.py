@@ -1,4 +1,4 @@
-"""Write a draft into the text of the YAML file it came from: comments, order and spelling of the rest are kept."""
+"""Update the text of a YAML file from a draft, preserving comments, order and layout."""
 
 from collections.abc import Sequence
 from io import StringIO
@@ -15,13 +15,13 @@ from keystride.studio.document.draft import Draft
 
 
 def merge(text: str, keys: Sequence[int], draft: Draft) -> str:
-    """Return the text with the keyframes of the draft; `keys` are those of the keyframes in the text, in its order.
+    """Return the text with the keyframes of the draft; `keys` are the keys of the keyframes in the text, in order.
 
-    Comments above a keyframe belong to it. A text in a style other than a plain list of keyframes is written afresh.
+    Comments above a keyframe belong to it. Text that is not a plain list of keyframes is rewritten from scratch.
     """
     script = draft.script()
     if script is None:
-        raise ValueError("a script needs one keyframe at least")
+        raise ValueError("a script needs at least one keyframe")
     try:
         merged = _merge(text, keys, draft)
         if parse_script(merged, robot=draft.robot) == script:
@@ -49,7 +49,7 @@ def _merge(text: str, keys: Sequence[int], draft: Draft) -> str:
 
 
 def _split(text: str) -> tuple[str, list[str], str, int]:
-    """Return what is above the list, a block of lines for each keyframe, what is below, and the column of the dashes."""
+    """Return the text above the list, the lines of each keyframe, the text below, and the column of the dashes."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         raise _OtherStyle
@@ -76,7 +76,7 @@ def _key_line(root: yaml.MappingNode) -> int:
 
 
 def _last_line(node: yaml.Node) -> int:
-    """The last line on which something of the node is written."""
+    """Return the last line that the node occupies."""
     if isinstance(node, yaml.MappingNode) and not node.flow_style:
         return max(_last_line(value) for _, value in node.value)
     if isinstance(node, yaml.SequenceNode) and not node.flow_style:
@@ -85,7 +85,7 @@ def _last_line(node: yaml.Node) -> int:
 
 
 def _updated(old: Keyframe, block: str, new: Keyframe, indent: int) -> str:
-    """The block with the fields that differ replaced."""
+    """Return the block with the changed fields replaced."""
     if old == new:
         return block
     lines = block.splitlines(keepends=True)
@@ -130,7 +130,7 @@ def _fields(keyframe: Keyframe) -> dict[str, Any]:
 
 
 def _node(value: Any) -> Any:
-    """Lists of numbers on one line."""
+    """Return a value for the emitter, with lists on one line."""
     if not isinstance(value, list):
         return value
     node = CommentedSeq(value)
