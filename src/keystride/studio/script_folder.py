@@ -120,9 +120,7 @@ def check_replaceable(path: Path, robot: Robot) -> None:
     except FileNotFoundError:
         return
     except (ScriptError, OSError) as error:
-        raise BadName(
-            f"{path.name} exists and is not a valid keyframe script, so it is not replaced"
-        ) from error
+        raise BadName(f"{path.name} exists and is not a valid keyframe script, so it is not replaced") from error
 
 
 def _is_json(name: str) -> bool:
