@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import keystride
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.files import example_scripts
 
 NO_TORCH = """
@@ -53,6 +54,12 @@ def test_a_script_plays_by_name_by_path_and_as_an_object(tmp_path: Path) -> None
     by_name.plot(tmp_path / "turn.png")
     by_name.to_html(tmp_path / "turn.html")
     assert {path.name for path in tmp_path.iterdir()} == {"turn.png", "turn.html"}
+
+
+def test_play_refuses_a_script_beyond_the_joint_limits_of_its_robot() -> None:
+    script = keystride.Script(keyframes=(keystride.Keyframe(time=1, posture={"FL_calf_joint": -170.0}),))
+    with pytest.raises(ScriptError, match=r"keyframe 1, posture\.FL_calf_joint: -170 is beyond its limit"):
+        keystride.play(script, "go2-position")
 
 
 def test_evaluate_returns_the_rows_of_the_suites() -> None:

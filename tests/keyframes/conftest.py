@@ -5,9 +5,8 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from keystride.keyframes.limits import TILT_LIMITS
 from keystride.keyframes.postures import named_postures
-from keystride.keyframes.script import Keyframe, Script, Unit
+from keystride.keyframes.script import TILT_LIMITS, Keyframe, Script, Unit
 from keystride.keyframes.stage import Obstacle, Stage
 from keystride.robot.go2 import GO2
 

@@ -1,5 +1,7 @@
 """Speeds by hand arithmetic, and a warning for each thing that a Go2 does not do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -69,6 +71,19 @@ def test_what_a_go2_does_has_no_warning():
 def test_named_postures_stand_on_the_ground_at_their_height(name: str):
     gap = lowest_foot(Keyframe(time=1, posture=name), POSTURES[name].height, "degrees", GO2)
     assert gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_heights_are_those_of_the_robot():
+    taller = replace(GO2, legs=tuple(replace(leg, calf_length=0.4) for leg in GO2.legs))
+    high, low = (script(Keyframe(time=1, position=(0, 0, height))) for height in (0.6, 0.11))
+    assert [one.message for one in warnings(high, GO2)] == [
+        "base height 0.6 m is outside what the robot reaches (0.10 to 0.45 m)"
+    ]
+    assert warnings(high, taller) == []
+    assert warnings(low, GO2) == []
+    assert [one.message for one in warnings(low, taller)] == [
+        "base height 0.11 m is outside what the robot reaches (0.14 to 0.64 m)"
+    ]
 
 
 def test_every_named_posture_is_within_reach_at_its_own_height():

@@ -4,6 +4,7 @@ import copy
 import json
 import re
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def test_the_python_of_the_manual_runs(tmp_path: Path, monkeypatch: pytest.Monke
 
 def mistakes(data: Any) -> list[str]:
     with pytest.raises(ScriptError) as caught:
-        validate_script(data)
+        validate_script(data, GO2)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -329,10 +330,21 @@ keyframes:
     posture: sit
 """
     with pytest.raises(ScriptError) as caught:
-        parse_script(text)
+        parse_script(text, robot=GO2)
     found = [(problem.line, problem.place[-1]) for problem in caught.value.problems]
     assert found == [(1, "version"), (4, "yaw"), (5, "speed"), (6, "time"), (8, "FL_hip_joint"), (9, "posture")]
     assert caught.value.lines()[1].startswith("script:4: keyframe 1, yaw: nan is not a finite number; allowed: ")
+
+
+def test_joint_limits_are_checked_with_a_robot_only(tmp_path: Path):
+    path = tmp_path / "folded.yaml"
+    path.write_text("version: 1\nkeyframes:\n  - time: 1\n    posture:\n      FL_calf_joint: -170\n")
+    script = load_script(path)
+    longer = tuple(replace(leg, lower=(*leg.lower[:2], -3.0)) for leg in GO2.legs)
+    assert load_script(path, replace(GO2, legs=longer)) == script
+    for robot in (GO2, "go2"):
+        with pytest.raises(ScriptError, match=r"folded\.yaml:5: .*FL_calf_joint: -170 is beyond its limit"):
+            load_script(path, robot)
 
 
 def test_a_flood_of_mistakes_is_cut_short():

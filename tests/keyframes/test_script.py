@@ -1,11 +1,14 @@
 """Building scripts in Python, and the angles that they mean."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from keystride.keyframes.document import ScriptError
 from keystride.keyframes.postures import posture
-from keystride.keyframes.script import Keyframe, Script, posture_angles
+from keystride.keyframes.script import Keyframe, Script, check_joint_limits, posture_angles
 from keystride.robot.go2 import GO2
 
 
@@ -46,6 +49,19 @@ def test_a_limit_rounded_to_whole_degrees_is_taken_as_the_limit():
     assert posture_angles(script.keyframes[0].posture, "degrees", GO2)[2] == GO2.lower[2]
 
 
-def test_the_python_constructor_checks_limits_too():
-    with pytest.raises(ValidationError, match="beyond its limit"):
-        Script(keyframes=(Keyframe(time=1, posture={"FL_calf_joint": -170.0}),))
+def test_the_python_constructor_checks_order_and_tilts():
+    with pytest.raises(ValidationError, match="not later than the keyframe before"):
+        Script(keyframes=(Keyframe(time=2, yaw=0), Keyframe(time=1, yaw=0)))
+    with pytest.raises(ValidationError, match=r"pitch\n.*91 is beyond its limit"):
+        Script(keyframes=(Keyframe(time=1, pitch=91),))
+
+
+def test_joint_limits_are_those_of_the_given_robot():
+    knees = tuple(replace(leg, lower=(*leg.lower[:2], -3.0)) for leg in GO2.legs)
+    script = Script(keyframes=(Keyframe(time=1, yaw=0), Keyframe(time=2, posture={"FL_calf_joint": -170.0})))
+    check_joint_limits(script, replace(GO2, name="folding", legs=knees))
+    with pytest.raises(ScriptError) as caught:
+        check_joint_limits(script, GO2)
+    assert [str(one) for one in caught.value.problems] == [
+        "keyframe 2, posture.FL_calf_joint: -170 is beyond its limit; allowed: -156.0 to -48.0 degrees"
+    ]

@@ -163,7 +163,7 @@ def _position(keyframe: Keyframe, x: float, y: float) -> str:
 def _angles(keyframe: Keyframe, script: Script) -> str:
     from math import degrees
 
-    from keystride.keyframes.limits import angle_unit
+    from keystride.keyframes.script import angle_unit
 
     angles = (keyframe.roll, keyframe.pitch, keyframe.yaw)
     if angles == (None, None, None):

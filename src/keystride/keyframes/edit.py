@@ -1,6 +1,6 @@
-"""Scripts from scripts: shifted in time, mirrored, one after the other, in another unit.
+"""Edit scripts: shift in time, mirror, concatenate, convert units, complete named postures.
 
-Joint angles are checked against the limits of `robot`; without one, against those of the default robot.
+Each function returns a new script, or raises ScriptError if the result is not valid. No edit depends on joint limits.
 """
 
 from collections.abc import Sequence
@@ -10,69 +10,65 @@ import numpy as np
 
 from keystride import geometry
 from keystride.keyframes.files import validate_script
-from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import Posture, mirror_name, named_postures
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import STAGE_VERSION, Keyframe, Script, Unit
+from keystride.keyframes.script import STAGE_VERSION, Keyframe, Script, Unit, angle_unit
 from keystride.keyframes.stage import Obstacle, Stage
 from keystride.robot.description import JOINT_NAMES, MIRROR_ORDER, MIRROR_SIGN, Robot
 
-EDIT_DIGITS = 9  # of seconds, metres and angles that an edit computes: nobody wants 0.30000000000000004 in a file
+EDIT_DIGITS = 9  # computed seconds, metres and angles are rounded: nobody wants 0.30000000000000004 in a file
 
 
-def shift(script: Script, seconds: float, robot: Robot | None = None) -> Script:
+def shift(script: Script, seconds: float) -> Script:
     """Return the script with all times shifted, earlier if negative; no keyframe may come before the start."""
     times = [round(keyframe.time + seconds, EDIT_DIGITS) for keyframe in script.keyframes]
-    return _changed(script, [{"time": time} for time in times], robot)
+    return _changed(script, [{"time": time} for time in times])
 
 
-def mirror(script: Script, robot: Robot | None = None) -> Script:
-    """Return the script as seen in a mirror, with its stage: left becomes right."""
+def mirror(script: Script) -> Script:
+    """Return the script and its stage with left and right swapped."""
     changes = [_mirrored(keyframe) for keyframe in script.keyframes]
-    return _changed(script, changes, robot, stage=script.stage and _mirrored_stage(script.stage))
+    return _changed(script, changes, stage=script.stage and _mirrored_stage(script.stage))
 
 
-def concatenate(first: Script, second: Script, gap: float = 0.0, robot: Robot | None = None) -> Script:
-    """Append the second script where the first one ends: at its last position, yaw and time.
-
-    The stage is the first one's.
-    """
+def concatenate(first: Script, second: Script, gap: float = 0.0) -> Script:
+    """Append the second script at the last position, yaw and time of the first; keep the stage of the first."""
     end, start = spots(first)[-1], first.keyframes[-1].time + gap
-    onward = shift(_moved(in_unit(second, first.angles, robot), end, robot), start, robot)
-    return _built(first, [dict(keyframe.__dict__) for keyframe in first.keyframes + onward.keyframes], robot)
+    onward = shift(_moved(in_unit(second, first.angles), end), start)
+    return _built(first, [dict(keyframe.__dict__) for keyframe in first.keyframes + onward.keyframes])
 
 
-def with_stage(script: Script, stage: Stage | None, robot: Robot | None = None) -> Script:
-    """Return the script on another stage. Version 1 becomes version 2, and never the reverse."""
+def with_stage(script: Script, stage: Stage | None) -> Script:
+    """Return the script with another stage. With a stage, version 1 becomes version 2."""
     version = script.version if stage is None else max(script.version, STAGE_VERSION)
-    return _changed(script, [{}] * len(script.keyframes), robot, version=version, stage=stage)
+    return _changed(script, [{}] * len(script.keyframes), version=version, stage=stage)
 
 
-def in_unit(script: Script, unit: Unit, robot: Robot | None = None) -> Script:
+def in_unit(script: Script, unit: Unit) -> Script:
     """Return the same script with its angles in degrees or in radians."""
     if script.angles == unit:
         return script
     scale = angle_unit(script.angles) / angle_unit(unit)
-    return _changed(script, [_scaled(keyframe, scale) for keyframe in script.keyframes], robot, angles=unit)
+    return _changed(script, [_scaled(keyframe, scale) for keyframe in script.keyframes], angles=unit)
 
 
 def complete(script: Script, robot: Robot) -> Script:
-    """Give named postures the tilt and height at which they stand, wherever the script leaves these open."""
+    """Add to named postures the tilt and height at which they stand, where the script does not give them."""
     scale = angle_unit(script.angles)
     changes = [_completed(keyframe, named_postures(robot), scale) for keyframe in script.keyframes]
-    return _changed(script, changes, robot)
+    return _changed(script, changes)
 
 
-def _changed(script: Script, changes: Sequence[dict[str, Any]], robot: Robot | None, **header: Any) -> Script:
+def _changed(script: Script, changes: Sequence[dict[str, Any]], **header: Any) -> Script:
     """Change fields of each keyframe, and of the header."""
     fields = [{**keyframe.__dict__, **change} for keyframe, change in zip(script.keyframes, changes, strict=True)]
-    return _built(script, fields, robot, **header)
+    return _built(script, fields, **header)
 
 
-def _built(script: Script, keyframes: Sequence[dict[str, Any]], robot: Robot | None, **header: Any) -> Script:
-    """Return the script with these keyframes instead; ScriptError if the result is not valid."""
+def _built(script: Script, keyframes: Sequence[dict[str, Any]], **header: Any) -> Script:
+    """Return the script with other keyframes."""
     kept = {"version": script.version, "angles": script.angles, "stage": script.stage}
-    return validate_script({**kept, **header, "keyframes": keyframes}, robot)
+    return validate_script({**kept, **header, "keyframes": keyframes})
 
 
 def _mirrored(keyframe: Keyframe) -> dict[str, Any]:
@@ -115,10 +111,10 @@ def _negative(value: float | None) -> float | None:
     return None if value is None else 0.0 - value  # never -0.0, which looks odd in a file
 
 
-def _moved(script: Script, start: Spot, robot: Robot | None) -> Script:
-    """Return what the script asks for when the robot starts elsewhere; relative positions need no change."""
+def _moved(script: Script, start: Spot) -> Script:
+    """Return the script for a robot that starts elsewhere; relative positions stay the same."""
     scale = angle_unit(script.angles)
-    return _changed(script, [_moved_keyframe(keyframe, start, scale) for keyframe in script.keyframes], robot)
+    return _changed(script, [_moved_keyframe(keyframe, start, scale) for keyframe in script.keyframes])
 
 
 def _moved_keyframe(keyframe: Keyframe, start: Spot, scale: float) -> dict[str, Any]:

@@ -11,10 +11,9 @@ from keystride import geometry
 from keystride.keyframes import stage as shapes
 from keystride.keyframes.goals import CONTROL_DT, used
 from keystride.keyframes.inbetween.planner import WaypointPlan
-from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import Keyframe, Script, posture_angles
+from keystride.keyframes.script import Keyframe, Script, angle_unit, check_joint_limits, posture_angles
 from keystride.keyframes.stage import Stage
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
@@ -24,7 +23,7 @@ from keystride.robot.kinematics import feet_from_joints
 STANDING_START_SPEED = 1.5  # m/s
 RUNNING_SPEED = 3.0  # m/s
 TURN_RATE = pi  # rad/s
-BASE_HEIGHTS = (0.1, 0.45)  # m: the head touches the ground below; straight legs end at 0.41, the rest is a jump
+BASE_HEIGHTS = (0.22, 1.01)  # of a straight leg: the head touches the ground below; above, the robot jumps
 TILTS = {"roll": pi / 6, "pitch": pi / 4}  # rad: beyond, the feet no longer reach the ground under the body
 GROUND_MARGIN = 0.03  # m
 JUMP_CLEARANCE = 0.35  # m under the lowest foot
@@ -65,7 +64,8 @@ class _Before:
 
 
 def demands(script: Script, robot: Robot) -> list[Demand]:
-    """Return the demand of each keyframe. The robot stands at the start, in its stance."""
+    """Return the demand of each keyframe, for a robot that starts in its stance. ScriptError if joints exceed their limits."""
+    check_joint_limits(script, robot)
     before = _Before((0.0, robot.stance))
     return [_demand(*pair, script.angles, before, robot) for pair in zip(script.keyframes, spots(script), strict=True)]
 
@@ -73,7 +73,8 @@ def demands(script: Script, robot: Robot) -> list[Demand]:
 def warnings(script: Script, robot: Robot, plan: WaypointPlan | None = None) -> list[Warning]:
     """Return what the robot can hardly do, and where it leaves the stage. Nothing here makes a script invalid.
 
-    Speeds, heights and size are those of a Go2. A plan has the waypoints of the path; without one it is straight.
+    Joint limits and heights are the robot's, speeds and width those of a Go2. The path follows the waypoints of a plan, or is
+    straight without one.
     """
     found = [
         Warning(row, message)
@@ -207,10 +208,17 @@ def _odd_pose(keyframe: Keyframe, unit: str, robot: Robot) -> Iterator[str]:
     height = keyframe.position[2] if keyframe.position and len(keyframe.position) == 3 else None
     if height is None:
         return
-    if not BASE_HEIGHTS[0] <= height <= BASE_HEIGHTS[1]:
-        yield f"base height {height:.3g} m is outside what a Go2 reaches ({BASE_HEIGHTS[0]:g} to {BASE_HEIGHTS[1]:g} m)"
+    lowest, highest = base_heights(robot)
+    if not lowest <= height <= highest:
+        yield f"base height {height:.3g} m is outside what the robot reaches ({lowest:.2f} to {highest:.2f} m)"
     if keyframe.posture is not None:
         yield from _feet_and_ground(lowest_foot(keyframe, height, unit, robot))
+
+
+def base_heights(robot: Robot) -> tuple[float, float]:
+    """Return the lowest and the highest plausible height of the base in metres."""
+    leg = max(leg.thigh_length + leg.calf_length for leg in robot.legs) + robot.foot_radius
+    return BASE_HEIGHTS[0] * leg, BASE_HEIGHTS[1] * leg
 
 
 def _feet_and_ground(gap: float) -> Iterator[str]:

@@ -28,6 +28,7 @@ from keystride.keyframes.postures import POSTURE_NAMES
 from keystride.keyframes.script import MAX_KEYFRAMES, MAX_SECONDS, STAGE_VERSION, Keyframe, Script
 from keystride.keyframes.stage import MAX_CORNERS, MAX_LABEL, MAX_METRES, MAX_OBSTACLES, Obstacle, Stage
 from keystride.reading import read_bytes
+from keystride.robot.catalogue import load_robot
 from keystride.robot.description import JOINT_NAMES, Robot
 
 PHRASES = {
@@ -72,14 +73,15 @@ ALLOWED = {
 POSTURE_KINDS = ("name", "angles", "joints")  # the tags of the posture's union, which stand in pydantic's places
 
 
-def load_script(path: Path | str, robot: Robot | None = None) -> Script:
-    """Read a script from a file, or one that ships by its name, such as "walk".
+def load_script(path: Path | str, robot: Robot | Path | str | None = None) -> Script:
+    """Read a script from a file, or an example by its name, such as "walk".
 
-    Joint angles are checked against the limits of the robot, the Go2 by default.
+    With a robot, such as "go2", joint angles are checked against its limits here; otherwise wherever the script is played.
 
-    Raise ScriptError, which lists every mistake by line, or OSError when there is no such file.
+    Raise ScriptError, which lists every mistake with its line, or OSError if there is no such file.
     """
     path = find_script(path)
+    robot = robot if robot is None or isinstance(robot, Robot) else load_robot(robot)
     try:
         return parse_script(read_bytes(path, MAX_SCRIPT_BYTES), json=is_json(path), robot=robot)
     except ScriptError as error:
@@ -114,7 +116,7 @@ def validate_script(data: Any, robot: Robot | None = None) -> Script:
 
 
 def validate_document(document: ParsedText, robot: Robot | None = None) -> Script:
-    """Return the script, its joint angles checked against the robot's limits; without one, the default robot's."""
+    """Return the script; with a robot, check joint angles against its limits too."""
     problems = list(document.problems)
     if isinstance(document.data, dict) and "version" not in document.data:
         problems.append(Problem(("version",), f"is missing; allowed: {ALLOWED['version']}"))

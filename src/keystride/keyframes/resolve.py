@@ -8,8 +8,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.keyframes.goals import COMPONENTS, Goals, empty_goals, visible, with_components
-from keystride.keyframes.limits import angle_unit
-from keystride.keyframes.script import Keyframe, Script, posture_angles
+from keystride.keyframes.script import Keyframe, Script, angle_unit, check_joint_limits, posture_angles
 from keystride.robot.description import Floats, Robot
 
 
@@ -49,7 +48,11 @@ def script_goals(
 
 
 def resolve(script: Script, robot: Robot) -> Goals:
-    """Return goals (1, K) as seen from the start: relative positions summed up, named postures looked up."""
+    """Return goals (1, K) in the frame of the start, with relative positions summed up and named postures looked up.
+
+    Raise ScriptError if a posture is beyond the robot's joint limits.
+    """
+    check_joint_limits(script, robot)
     goals = empty_goals(1, len(script.keyframes))
     for row, (keyframe, spot) in enumerate(zip(script.keyframes, spots(script), strict=True)):
         _enter(goals, row, keyframe, spot, script.angles, robot)

@@ -1,9 +1,12 @@
-"""Keyframes as a person writes them: the one schema of the YAML and JSON files, and what Python builds.
+"""Keyframes and scripts as written: the schema of the YAML and JSON files, and the classes that Python code builds.
 
 Values stay as written, in the unit of the script's header; `resolve.py` turns them into arrays in metres and radians.
+A script by itself is checked only for what holds for any robot. Joint limits are checked where a robot is given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import degrees, floor, pi, radians
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
@@ -22,19 +25,30 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from keystride.keyframes.document import Problem
-from keystride.keyframes.goals import COMPONENTS
-from keystride.keyframes.limits import angle_unit, beyond_limits, control_step, out_of_order
+from keystride.keyframes.document import HUGE, FieldPath, Problem, ScriptError, shorten
+from keystride.keyframes.goals import COMPONENTS, CONTROL_DT
 from keystride.keyframes.postures import POSTURE_NAMES, named_postures
 from keystride.keyframes.stage import Label, Metres, Stage, plain
-from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 from keystride.robot.description import JOINT_NAMES, Floats, Robot
 
 MAX_SECONDS = 3600.0
 MAX_KEYFRAMES = 1000
-STAGE_VERSION = 2  # the first one with a stage; a script without one stays in the version it was written in
+STAGE_VERSION = 2  # the first version with a stage; a script without one keeps its version
+TILT_LIMITS = {"roll": pi, "pitch": pi / 2, "yaw": 2 * pi}  # rad, either way
+ANGLE_TOLERANCE = 1e-3  # rad: people round, and -156 degrees is meant as the calf's limit
 
 Unit = Literal["degrees", "radians"]
+Raw = Mapping[str, Any]  # a keyframe by its fields, valid or not
+
+
+def control_step(seconds: float) -> int:
+    """Return the control step nearest to a time."""
+    return floor(round(seconds / CONTROL_DT, 6) + 0.5)
+
+
+def angle_unit(unit: str) -> float:
+    """Return the size in radians of one unit of a script's angles."""
+    return radians(1.0) if unit == "degrees" else 1.0
 
 
 def _kind(posture: Any) -> str | None:
@@ -126,7 +140,7 @@ class Script(BaseModel):
     @field_validator("keyframes", mode="wrap")
     @classmethod
     def _check(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> tuple[Keyframe, ...]:
-        """Every mistake at once: those of each keyframe, and of all of them together."""
+        """Report every mistake at once: those of single keyframes, their order, tilts and, given a robot, its joint limits."""
         rows = value if isinstance(value, list | tuple) else ()
         if len(rows) > MAX_KEYFRAMES:  # not worth the look at each
             raise PydanticCustomError("too_long", "more keyframes than allowed")
@@ -137,15 +151,34 @@ class Script(BaseModel):
             wrong = [_found_already(entry) for entry in error.errors(include_url=False)]
         fields = [_fields(keyframe) for keyframe in rows]
         unit = info.data.get("angles")  # absent when the header is wrong itself
-        robot = info.context or load_robot(DEFAULT_ROBOT)
-        wrong += map(_found, [*out_of_order(fields), *(beyond_limits(fields, unit, robot) if unit else ())])
+        problems = [*_order_problems(fields)]
+        if unit:
+            problems += [
+                *_tilt_problems(fields, unit),
+                *(_joint_problems(fields, unit, info.context) if info.context else ()),
+            ]
+        wrong += map(_found, problems)
         if wrong:
             raise ValidationError.from_exception_data(cls.__name__, wrong)
         return keyframes
 
 
+def check_joint_limits(script: Script, robot: Robot) -> None:
+    """Raise ScriptError, which lists every joint angle beyond the robot's limits."""
+    fields = [_fields(keyframe) for keyframe in script.keyframes]
+    problems = [
+        Problem(("keyframes", *problem.place), problem.message)
+        for problem in _joint_problems(fields, script.angles, robot)
+    ]
+    if problems:
+        raise ScriptError(problems)
+
+
 def posture_angles(posture: Any, unit: str, robot: Robot) -> Floats:
-    """Return the joint angles (12,) rad of a keyframe's posture; joints that a mapping leaves out stay as in the stance."""
+    """Return the joint angles (12,) in rad of a keyframe's posture, clipped to the limits.
+
+    Joints that a mapping does not name have their angles in the stance.
+    """
     if isinstance(posture, str):
         return named_postures(robot)[posture].joints
     if isinstance(posture, dict):
@@ -157,7 +190,57 @@ def posture_angles(posture: Any, unit: str, robot: Robot) -> Floats:
     return np.clip(angles, robot.lower, robot.upper)
 
 
-def _fields(keyframe: Any) -> Mapping[str, Any]:
+def _order_problems(keyframes: Sequence[Raw]) -> Iterator[Problem]:
+    timed = [(row, keyframe["time"]) for row, keyframe in enumerate(keyframes) if _is_number(keyframe.get("time"))]
+    for (_, before), (row, after) in pairwise(timed):
+        if after <= before:
+            reason = f"{shorten(after)} is not later than the keyframe before; allowed: more than {shorten(before)} s"
+            yield Problem((row, "time"), reason)
+        elif control_step(after) == control_step(before):
+            reason = f"{shorten(after)} falls on the same control step as the keyframe before ({shorten(before)} s)"
+            yield Problem((row, "time"), f"{reason}; allowed: {CONTROL_DT:g} s apart or more")
+
+
+def _tilt_problems(keyframes: Sequence[Raw], unit: str) -> Iterator[Problem]:
+    for row, keyframe in enumerate(keyframes):
+        for name, limit in TILT_LIMITS.items():
+            yield from _angle_problem((row, name), keyframe.get(name), -limit, limit, unit)
+
+
+def _joint_problems(keyframes: Sequence[Raw], unit: str, robot: Robot) -> Iterator[Problem]:
+    for row, keyframe in enumerate(keyframes):
+        for key, joint, angle in _joints(keyframe.get("posture")):
+            lower, upper = float(robot.lower[joint]), float(robot.upper[joint])
+            yield from _angle_problem((row, "posture", key), angle, lower, upper, unit)
+
+
+def _angle_problem(place: FieldPath, angle: Any, lower: float, upper: float, unit: str) -> Iterator[Problem]:
+    """Limits are in rad; a value that is not a number is reported elsewhere."""
+    if _is_number(angle) and not lower - ANGLE_TOLERANCE <= angle * angle_unit(unit) <= upper + ANGLE_TOLERANCE:
+        yield Problem(place, f"{shorten(angle)} is beyond its limit; allowed: {_span(lower, upper, unit)}")
+
+
+def _span(lower: float, upper: float, unit: str) -> str:
+    if unit == "degrees":
+        return f"{degrees(lower):.1f} to {degrees(upper):.1f} degrees"
+    return f"{lower:.4f} to {upper:.4f} radians"
+
+
+def _joints(posture: Any) -> Iterator[tuple[str | int, int, Any]]:
+    """Yield the key, the index of the joint and the angle for every angle of a posture."""
+    if isinstance(posture, Mapping):
+        for joint, name in enumerate(JOINT_NAMES):
+            yield name, joint, posture.get(name)
+    elif isinstance(posture, list | tuple) and len(posture) == len(JOINT_NAMES):
+        for joint, angle in enumerate(posture):
+            yield joint, joint, angle
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -HUGE < value < HUGE
+
+
+def _fields(keyframe: Any) -> Raw:
     if isinstance(keyframe, Keyframe):
         return keyframe.__dict__
     return keyframe if isinstance(keyframe, Mapping) else {}

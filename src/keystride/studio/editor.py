@@ -13,9 +13,8 @@ import numpy as np
 from keystride.evaluation.recording import Recording, record
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.inbetween.planner import WaypointPlan
-from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import resolve
-from keystride.keyframes.script import Keyframe
+from keystride.keyframes.script import Keyframe, control_step
 from keystride.policy.guide import outside_training, planned
 from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats

@@ -11,9 +11,8 @@ from typing import Any
 
 from keystride.keyframes.files import validate_script
 from keystride.keyframes.goals import CONTROL_DT
-from keystride.keyframes.limits import control_step
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Unit
+from keystride.keyframes.script import MAX_SECONDS, Keyframe, Script, Unit, check_joint_limits, control_step
 from keystride.keyframes.stage import Stage
 from keystride.robot.description import Robot
 
@@ -64,6 +63,8 @@ class Draft:
 
 
 def from_script(script: Script, robot: Robot) -> Draft:
+    """Return a draft of the script for a robot; ScriptError if joints exceed its limits."""
+    check_joint_limits(script, robot)
     marks = tuple(Mark(key, keyframe) for key, keyframe in enumerate(script.keyframes, start=1))
     return Draft(robot, marks, script.angles, len(marks) + 1, script.version, script.stage)
 

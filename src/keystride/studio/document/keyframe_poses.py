@@ -8,10 +8,9 @@ import numpy as np
 from keystride import geometry
 from keystride.keyframes.feasibility import warnings
 from keystride.keyframes.inbetween.planner import WaypointPlan
-from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
-from keystride.keyframes.script import Keyframe, Script, posture_angles
+from keystride.keyframes.script import Keyframe, Script, angle_unit, posture_angles
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
 from keystride.studio.document.draft import Draft

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from keystride import geometry
-from keystride.keyframes.limits import angle_unit
 from keystride.keyframes.postures import Posture, mirror_name, named_postures, stand
 from keystride.keyframes.resolve import Spot
-from keystride.keyframes.script import Keyframe
+from keystride.keyframes.script import Keyframe, angle_unit
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 from keystride.studio.document.draft import Draft, change, previous_spot, relative_to_spot

@@ -9,9 +9,8 @@ import numpy as np
 import viser
 
 from keystride import colours
-from keystride.keyframes.limits import TILT_LIMITS
 from keystride.keyframes.postures import named_postures
-from keystride.keyframes.script import MAX_SECONDS
+from keystride.keyframes.script import MAX_SECONDS, TILT_LIMITS
 from keystride.keyframes.stage import MAX_LABEL, MAX_METRES
 from keystride.robot.description import Robot
 from keystride.studio.document import draft as drafts
