@@ -66,7 +66,7 @@ def read_library(path: Path) -> None:
 
 
 def read_script(path: Path) -> None:
-    script = load_script(path)
+    script = load_script(path, GO2)
     warnings(script, GO2)
     resolve(script, GO2)
 
@@ -75,7 +75,7 @@ def read_upload(path: Path) -> None:
     from keystride.keyframes.document import ScriptError
 
     try:
-        from_script(parse_script(path.read_bytes()), GO2)
+        from_script(parse_script(path.read_bytes(), robot=GO2), GO2)
     except ScriptError as error:
         raise ScriptError(error.problems, source=path.name) from None
 
