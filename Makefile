@@ -1,5 +1,5 @@
 # The first use of any target makes .venv and installs into it; later uses start at once.
-#   make demo    the robot on a course of ten keyframes: table, picture and replay in demo/
+#   make demo    the robot on a course of eleven keyframes: table, picture and replay in demo/
 #   make test    everything that CI checks
 #   make check   lint, formatting, types, import contracts, documentation
 #   make docs    the documentation as a web site, in site/
