@@ -140,9 +140,9 @@ def test_the_anticipation_scenarios_are_those_of_the_paper(name: str, second: tu
     assert [(keyframe.step, keyframe.position) for keyframe in script.keyframes] == [(50, (1.0, 0.0, 0.32)), second]
 
 
-def test_the_course_has_ten_keyframes_of_several_kinds():
+def test_the_course_has_eleven_keyframes_of_several_kinds():
     keyframes = load_script(EXAMPLES / "course.yaml").keyframes
-    assert len(keyframes) == 10
+    assert len(keyframes) == 11
     assert len({tuple(frozenset(script_data(Script(keyframes=(one,)))["keyframes"][0])) for one in keyframes}) > 4
 
 
