@@ -118,12 +118,12 @@ def test_every_setting_has_help(capsys: pytest.CaptureFixture, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--resume", "--name", "nothing"], "holds no run to resume"),
+        (["--resume", "--name", "nothing"], "contains no run to resume"),
         (["--library", "nowhere"], "nowhere"),
         (["--start-from", "nowhere"], "nowhere"),
         (["--learner.ppo.minibatches", "0"], "learner.ppo.minibatches must be at least 1"),
         (["--learner.horizon", "-1"], "learner.horizon must be at least 1"),
-        (["--learner.environments", "8", "--processes", "3"], "8 robots cannot be divided among 3 processes"),
+        (["--learner.environments", "8", "--processes", "3"], "8 robots cannot be divided evenly among 3 processes"),
         (["--config", "nowhere.yaml"], "nowhere.yaml: No such file"),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_killed_worker_ends_the_run_with_one_message(recipe: Path, tmp_path: P
     os.kill(workers[1], signal.SIGKILL)
     output, error = process.communicate()
     assert process.returncode == 2
-    assert error.startswith("error: training process 1 was ended by SIGKILL")
+    assert error.startswith("error: training process 1 was killed by SIGKILL")
     assert "Traceback" not in output + error
     assert all(gone(worker) for worker in workers)
 

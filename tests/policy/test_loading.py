@@ -51,7 +51,7 @@ def test_a_bundle_of_other_sizes_is_no_start(
     bundle: Path, config: TrainingConfig, library: Library, tmp_path: Path
 ) -> None:
     narrower = replace(config.learner, network=replace(config.learner.network, width=8))
-    with pytest.raises(UserError, match="are of other sizes than those of this run"):
+    with pytest.raises(UserError, match="do not have the sizes of this run's"):
         begin(replace(config, learner=narrower), library, bundle, tmp_path)
 
 

@@ -23,17 +23,20 @@ def test_the_presets_pass(tiny: TrainingConfig) -> None:
         ({"learner": {"ppo": {"minibatches": 0}}}, "learner.ppo.minibatches must be at least 1, not 0"),
         ({"learner": {"horizon": -1}}, "learner.horizon must be at least 1, not -1"),
         ({"learner": {"average": 1.5}}, "learner.average must lie between 0 and 1, not 1.5"),
-        ({"learner": {"ppo": {"minibatches": 33}}}, "learner.ppo.minibatches: 33 minibatches of 32 samples"),
-        ({"learner": {"ppo": {"groups": []}}}, "learner.ppo.groups must hold at least one group"),
+        (
+            {"learner": {"ppo": {"minibatches": 33}}},
+            "learner.ppo.minibatches: cannot split 32 samples into 33 minibatches",
+        ),
+        ({"learner": {"ppo": {"groups": []}}}, "learner.ppo.groups must contain at least one group"),
         (
             {"learner": {"ppo": {"groups": {"goal": {"rewards": [["gaol", 1.0]]}}}}},
             "learner.ppo.groups.goal: unknown reward 'gaol'; did you mean goal?",
         ),
         ({"robot": "go3"}, "robot: no robot is called 'go3': known are go2"),
-        ({"processes": 3}, "8 robots cannot be divided among 3 processes evenly"),
+        ({"processes": 3}, "8 robots cannot be divided evenly among 3 processes"),
         ({"processes": -1}, "processes must be at least 0, not -1"),
         ({"device": "tpu"}, "device: 'tpu' is not supported"),
-        ({"name": "a/b"}, "name: 'a/b' is not the name of a folder"),
+        ({"name": "a/b"}, "name: 'a/b' is not a valid folder name"),
     ],
 )
 def test_mistakes_are_named(tiny: TrainingConfig, values: dict[str, Any], complaint: str) -> None:
@@ -65,7 +68,7 @@ def test_stages_can_not_change_the_sizes_of_networks(tiny: TrainingConfig) -> No
     noise = TrainingStage("later", overrides={"learner": {"network": {"initial_std": 0.1}}})
     check(replace(tiny, stages=(TrainingStage("first", 32), noise)))
     wider = TrainingStage("later", overrides={"learner": {"network": {"width": 32}}})
-    with pytest.raises(UserError, match=r"stages\.later: it changes the sizes of the networks"):
+    with pytest.raises(UserError, match=r"stages\.later: changes the network sizes"):
         check(replace(tiny, stages=(TrainingStage("first", 32), wider)))
 
 

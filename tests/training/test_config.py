@@ -47,7 +47,7 @@ def test_errors_name_file_and_path(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a\.yaml: learner\.horizn: unknown setting; did you mean horizon\?"):
         read_config(tmp_path / "a.yaml")
     (tmp_path / "a.yaml").write_text("preset: papers")
-    with pytest.raises(UserError, match="unknown preset 'papers'; known are cpu, paper, single-critic"):
+    with pytest.raises(UserError, match="unknown preset 'papers'; choose from cpu, paper, single-critic"):
         read_config(tmp_path / "a.yaml")
 
 

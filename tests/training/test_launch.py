@@ -73,7 +73,7 @@ def test_a_crash_of_one_rank_ends_all_with_its_traceback(tmp_path: Path) -> None
 
 
 def test_a_killed_rank_ends_all(tmp_path: Path) -> None:
-    with pytest.raises(WorkerKilled, match="training process 1 was ended by SIGKILL"):
+    with pytest.raises(WorkerKilled, match="training process 1 was killed by SIGKILL"):
         launch(program(FAIL.format(failure="os.kill(os.getpid(), 9)"), tmp_path), 2)
 
 

@@ -17,7 +17,7 @@ def test_errors_are_shown_in_units_people_use() -> None:
         ("error: distance", "0.123 m"),
         ("error: yaw", "28.6 deg"),
         ("error: posture", "57.3 deg RMSE"),
-        ("keyframes met within 0.2 m", "25%"),
+        ("keyframes within 0.2 m", "25%"),
     ]
 
 

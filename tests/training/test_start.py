@@ -39,7 +39,7 @@ def test_a_run_and_its_folder(trained: TrainingConfig) -> None:
     assert evaluated == [0, 3 * ITERATION, 6 * ITERATION]
     assert read_config(trained.folder / CONFIG) == trained
     assert json.loads((trained.folder / "best" / "figures.json").read_text())["steps"] in evaluated[1:]
-    with pytest.raises(UserError, match="holds a run already: continue it with --resume"):
+    with pytest.raises(UserError, match="already contains a run: continue it with --resume"):
         train(trained)
 
 
@@ -67,7 +67,7 @@ def test_what_differs_on_resuming_is_refused_or_recorded(tiny: TrainingConfig) -
 
 
 def test_there_must_be_a_run_to_resume(tiny: TrainingConfig) -> None:
-    with pytest.raises(UserError, match="holds no run to resume"):
+    with pytest.raises(UserError, match="contains no run to resume"):
         train(tiny, resume=True)
     assert not tiny.folder.exists()
 
@@ -132,9 +132,11 @@ def test_a_reward_of_your_own_is_a_function_and_an_entry_in_the_configuration(ti
     group = RewardGroup("level", 0.2, (("level", 1.0),))
     ppo = replace(tiny.learner.ppo, groups=(*tiny.learner.ppo.groups, group))
     config = replace(tiny, learner=replace(tiny.learner, steps=2 * ITERATION, ppo=ppo))
-    with pytest.raises(UserError, match=r"learner\.ppo\.groups\.level: unknown reward 'level'; known are style, goal"):
+    with pytest.raises(
+        UserError, match=r"learner\.ppo\.groups\.level: unknown reward 'level'; choose from style, goal"
+    ):
         train(config)
-    with pytest.raises(UserError, match=r"functions given to train\(\) need processes=1"):
+    with pytest.raises(UserError, match=r"custom reward functions need processes=1"):
         train(replace(config, processes=2), rewards={"level": level})
     assert not config.folder.exists()
     train(config, rewards={"level": level})

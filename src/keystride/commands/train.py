@@ -15,26 +15,26 @@ from keystride.training.start import train
 
 @dataclass(frozen=True)
 class Train:
-    """Learn to meet keyframes on time, in the style of a motion library.
+    """Train a policy to reach keyframes on time, in the style of a motion library.
 
-    The run lives in RUNS/NAME: configuration, metrics, checkpoints, the best policy so far. Ctrl-C and SIGTERM save it; it may
-    also be killed at any moment. `--resume` continues it exactly where the newest checkpoint left it.
+    The run is stored in RUNS/NAME: configuration, metrics, checkpoints and the best policy so far. Ctrl-C and SIGTERM save a
+    checkpoint before exiting, and it is safe to kill the command at any time. `--resume` continues exactly from the newest checkpoint.
 
-    Settings come from the preset, then from the --config file, then from the command line. --print-config shows the result.
+    Command-line settings override those of the --config file, which override those of the preset. --print-config shows the result.
     """
 
     config: Path | None = None
-    """YAML file with settings, nested as --print-config prints them, and with stages if there are any."""
+    """YAML file with settings, nested as in the output of --print-config, and optional stages."""
     preset: Preset | None = None
-    """Complete configuration to start from. cpu (the default): the paper's method sized for a few cores. paper: the paper's own
+    """Complete configuration to start from. cpu (the default): the paper's method, sized for a few CPU cores. paper: the paper's
     sizes. single-critic: the cpu preset with one critic for the weighted sum of all rewards."""
     print_config: Flag = False
     """Print the configuration as YAML and exit."""
     resume: Flag = False
-    """Continue the run of this name with its own settings."""
+    """Continue the run NAME with its own settings."""
     change: tuple[str, ...] = ()
-    """Settings that may differ from the run's own on resuming, by path, such as learner.steps or task. The change is recorded in
-    the run's changes.jsonl."""
+    """Settings or sections that may change on resuming, such as learner.steps or task. Changes are recorded in the run's
+    changes.jsonl."""
     settings: Settings = field(default_factory=TrainingConfig)
 
     def run(self) -> int:
@@ -43,7 +43,7 @@ class Train:
             return 0
         try:
             outcome = train(self.settings, resume=self.resume, change=self.change)
-        except WorkerCrash as error:  # its traceback is the one that matters
+        except WorkerCrash as error:  # the message contains the worker's traceback; ours adds nothing
             print(error, file=sys.stderr)
             return 1
         print(outcome.message)
@@ -52,15 +52,15 @@ class Train:
 
 @dataclass(frozen=True)
 class CompareCurves:
-    """Compare learning curves at equal sample counts: the errors of every evaluation during training, as a table or a picture.
+    """Compare learning curves at equal sample counts: print the errors of every evaluation during training, and optionally plot them.
 
-    Errors are means in m and rad; the posture error is the norm over the joints. docs/metrics.md explains all metrics of a run.
+    Errors are means in m and rad; the posture error is the norm over the joints. docs/metrics.md explains all metrics.
     """
 
     runs: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Runs, bundles, or names of shipped policies."""
+    """Runs, bundles, or names of built-in policies."""
     plot: Path | None = None
-    """Picture to write (.png, .svg, .pdf): errors at keyframes from clips and at random ones, and rewards, over control steps."""
+    """Plot to write (.png, .svg or .pdf): errors at keyframes from clips and at random keyframes, and rewards, over control steps."""
 
     def run(self) -> int:
         curves = {_curve_name(run, self.runs): _read_curve(run) for run in self.runs}
@@ -79,7 +79,7 @@ class CompareCurves:
 
 
 def _curve_name(run: str, runs: tuple[str, ...]) -> str:
-    """Return the folder's name, or the whole path if two runs have the same name."""
+    """Return the folder name, or the full path if two runs have the same name."""
     alone = sum(Path(other).name == Path(run).name for other in runs) == 1
     return Path(run).name if alone else run
 
@@ -94,7 +94,7 @@ def _read_curve(run: str) -> dict[str, Any]:
     place = find(run)
     if (place / CURVE).is_file():
         return read_bundle_curve(place / CURVE)
-    raise UserError(f"{run} has no learning curve: neither metrics.jsonl (of a run) nor curve.json (of a bundle)")
+    raise UserError(f"{run} has no learning curve: found neither metrics.jsonl (run) nor curve.json (bundle)")
 
 
 def _print_curve(name: str, curve: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ def _print_curve(name: str, curve: dict[str, Any]) -> None:
     title = f"{name}: {curve['steps'] / 1e6:.1f} million control steps, {curve['hours']:.1f} hours"
     if not evaluation["steps"]:
         print(
-            f"{title}. No evaluation yet: a run is evaluated at the start, every learner.evaluate_steps control steps and at the end"
+            f"{title}. No evaluation yet: runs are evaluated at the start, every learner.evaluate_steps control steps, and at the end"
         )
         return
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)

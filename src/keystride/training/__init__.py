@@ -1,9 +1,9 @@
-"""Training a policy: `train(config)` runs a `TrainingConfig` to its end.
+"""Train policies: `train(config)` runs a `TrainingConfig` to completion.
 
-config      everything that decides what a run learns, with presets, files and stages
-start       checks, the folder, resuming; starts the processes
-loop        what each process does
-run_folder  metrics, checkpoints, the best policy so far
+config      the configuration of a run: presets, files, stages, command line
+start       validate, create or resume the run folder, start the processes
+loop        the training loop of one process
+run_folder  metrics, checkpoints and the best policy so far
 """
 
 from keystride.training.config import PRESETS, EvaluationConfig, TrainingConfig, TrainingStage, read_config

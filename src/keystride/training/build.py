@@ -1,4 +1,4 @@
-"""Put task and learner together: the library, the environment, the trainer, and the evaluation on fixed episodes."""
+"""Build the motion library, the environment and the trainer from a configuration, and evaluate on fixed episodes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,11 +22,11 @@ from keystride.task.rewards import REWARDS, Reward
 from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
 from keystride.training.config import EvaluationConfig, TrainingConfig
 
-KEYFRAME_KINDS = ("dataset", "random", "leap", "posture", "everyday")  # that an evaluation may use
+KEYFRAME_KINDS = ("dataset", "random", "leap", "posture", "everyday")  # in evaluation order
 
 
 def load_library(config: TrainingConfig) -> Library:
-    """Return the clips that a run trains on, for its robot."""
+    """Return the motion library that a run trains on."""
     robot = load_robot(config.robot)
     clips = [clip for folder in config.library for clip in load_library_clips(folder, split="train")]
     if config.authored or not clips:
@@ -45,7 +45,7 @@ def make_environment(
     rewards: Mapping[str, Reward] = REWARDS,
     demonstrations: bool = False,
 ) -> KeyframeEnvironment:
-    """Return the task for a number of the library's robots, simulated on one thread."""
+    """Return an environment with this many robots, simulated on one thread."""
     bodies, _ = randomization(task)
     physics = CpuSimulator(library.robot, robots, randomization=bodies, seed=seed, threads=1)
     return KeyframeEnvironment(
@@ -56,7 +56,7 @@ def make_environment(
 def make_trainer(config: TrainingConfig, library: Library, rewards: Mapping[str, Reward] | None = None) -> Trainer:
     """Return the trainer of this process.
 
-    `rewards` are functions of your own, besides those of `task.rewards.REWARDS`.
+    `rewards` adds custom reward functions to those in `task.rewards.REWARDS`.
     """
     robots = config.learner.environments // parallel.size()
     seed = config.learner.seed + 10_000 * parallel.rank()
@@ -76,7 +76,7 @@ def make_trainer(config: TrainingConfig, library: Library, rewards: Mapping[str,
 
 
 def network_sizes(config: TrainingConfig) -> dict[str, object]:
-    """Return names and shapes of all weights, and the reward groups that the critics' outputs belong to."""
+    """Return the name and shape of every weight, and the names of the reward groups in the order of the critics' outputs."""
     from keystride.keyframes.goals import GOAL_SIZE
     from keystride.task.observations import STATE_SIZE
 
@@ -97,7 +97,7 @@ def network_sizes(config: TrainingConfig) -> dict[str, object]:
 
 
 def evaluated_kinds(task: TaskConfig) -> tuple[str, ...]:
-    """Return the paper's two kinds of keyframes, and those other kinds that training draws."""
+    """Return the kinds of keyframes to evaluate: the paper's two, and any other kind that training samples."""
     asked = (True, True, *(getattr(task.ranges, f"{kind}_share") > 0.0 for kind in KEYFRAME_KINDS[2:]))
     return tuple(kind for kind, wanted in zip(KEYFRAME_KINDS, asked, strict=True) if wanted)
 
@@ -106,7 +106,7 @@ def evaluated_kinds(task: TaskConfig) -> tuple[str, ...]:
 def fixed_evaluation(
     actor: Actor, library: Library, task: TaskConfig, evaluation: EvaluationConfig
 ) -> dict[str, float]:
-    """Return the errors of the deterministic policy for each kind of keyframe that training draws, on the same episodes every time."""
+    """Return the errors of the deterministic policy for each kind of keyframe; the episodes are the same on every call."""
     results: dict[str, float] = {}
     for kind in evaluated_kinds(task):
         share = float(kind == "random")

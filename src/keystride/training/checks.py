@@ -1,4 +1,4 @@
-"""Checks of a configuration, made before any folder is created or process started."""
+"""Validate a configuration before any folder is created or process started."""
 
 import os
 from collections.abc import Collection
@@ -35,7 +35,7 @@ SHARE_SETTINGS = ("learner.average", "learner.ppo.gamma", "task.reference_start"
 
 
 def check(config: TrainingConfig, own_rewards: Collection[str] = ()) -> None:
-    """Raise UserError for anything that would fail later. `own_rewards` are names of rewards that the caller brings."""
+    """Raise UserError for settings that would fail later. `own_rewards` names the caller's custom rewards."""
     _check_name(config)
     _check_device(config.device)
     _check_robot(config.robot)
@@ -48,13 +48,13 @@ def check(config: TrainingConfig, own_rewards: Collection[str] = ()) -> None:
     for stage in stages:
         _check_batch(stage, processes)
     if own_rewards and processes > 1 and "WORLD_SIZE" not in os.environ:
-        raise UserError("rewards: functions given to train() need processes=1, or a script under torchrun")
+        raise UserError("rewards: custom reward functions need processes=1, or a script run by torchrun")
     if len(stages) > 1:
         _check_sizes(stages)
 
 
 def process_count(config: TrainingConfig, cores: int | None = None) -> int:
-    """Return how many processes train: what torchrun says, what the configuration says, or one for each core."""
+    """Return the number of training processes: torchrun's world size, else the configured number, else one per core."""
     cores = cores or _available_cores()
     robots = [stage.config.learner.environments for stage in resolved_stages(config)]
     asked = int(os.environ.get("WORLD_SIZE", config.processes))
@@ -62,7 +62,7 @@ def process_count(config: TrainingConfig, cores: int | None = None) -> int:
         return next(n for n in range(cores, 0, -1) if all(number % n == 0 for number in robots))
     for number in robots:
         if number % asked:
-            raise UserError(f"learner.environments: {number} robots cannot be divided among {asked} processes evenly")
+            raise UserError(f"learner.environments: {number} robots cannot be divided evenly among {asked} processes")
     return asked
 
 
@@ -79,7 +79,7 @@ def _available_cores() -> int:
 
 def _check_name(config: TrainingConfig) -> None:
     if config.name in ("", ".", "..") or "/" in config.name or os.sep in config.name:
-        raise UserError(f"name: {config.name!r} is not the name of a folder; --runs says where it lies")
+        raise UserError(f"name: {config.name!r} is not a valid folder name; use --runs to choose its parent folder")
 
 
 def _check_device(device: str) -> None:
@@ -90,7 +90,7 @@ def _check_device(device: str) -> None:
     import torch
 
     if not torch.cuda.is_available():
-        raise UserError(f"device: {device} asked for, but torch finds no CUDA device here; use --device cpu")
+        raise UserError(f"device: {device} requested, but torch finds no CUDA device; use --device cpu")
 
 
 def _check_robot(name_or_path: str) -> None:
@@ -108,12 +108,12 @@ def _check_robot(name_or_path: str) -> None:
 def _check_rewards(stage: ResolvedStage, own: Collection[str]) -> None:
     from keystride.task.rewards import REWARDS
 
-    known = ["style", *REWARDS, *own]  # style is the discriminator's
+    known = ["style", *REWARDS, *own]  # the style reward comes from the discriminator
     for group in stage.config.learner.ppo.groups:
         for name, _ in group.rewards:
             if name not in known:
                 close = get_close_matches(name, known, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}"
+                hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
                 place = _place(stage, f"learner.ppo.groups.{group.name}")
                 raise UserError(f"{place}: unknown reward {name!r}; {hint}")
 
@@ -126,7 +126,7 @@ def _check_numbers(stage: ResolvedStage) -> None:
         if not 0.0 <= value_at(stage.config, path) <= 1.0:
             raise UserError(f"{_place(stage, path)} must lie between 0 and 1, not {value_at(stage.config, path)}")
     if not stage.config.learner.ppo.groups:
-        raise UserError(f"{_place(stage, 'learner.ppo.groups')} must hold at least one group")
+        raise UserError(f"{_place(stage, 'learner.ppo.groups')} must contain at least one group")
 
 
 def _check_batch(stage: ResolvedStage, processes: int) -> None:
@@ -134,8 +134,8 @@ def _check_batch(stage: ResolvedStage, processes: int) -> None:
     samples = learner.environments // processes * learner.horizon
     if learner.ppo.minibatches > samples:
         raise UserError(
-            f"{_place(stage, 'learner.ppo.minibatches')}: {learner.ppo.minibatches} minibatches of {samples} samples: "
-            f"{learner.environments} robots x {learner.horizon} control steps in {processes} processes"
+            f"{_place(stage, 'learner.ppo.minibatches')}: cannot split {samples} samples into {learner.ppo.minibatches} minibatches: "
+            f"{learner.environments} robots x {learner.horizon} control steps over {processes} processes"
         )
 
 
@@ -150,7 +150,7 @@ def _check_files(stage: ResolvedStage) -> None:
 
 
 def _check_sizes(stages: list[ResolvedStage]) -> None:
-    """All stages train the same networks, so their sizes must agree."""
+    """Check that all stages have the same network sizes: they train the same networks."""
     if all(_network_settings(stage) == _network_settings(stages[0]) for stage in stages):
         return
     from keystride.training.build import network_sizes
@@ -159,7 +159,7 @@ def _check_sizes(stages: list[ResolvedStage]) -> None:
     for stage in stages[1:]:
         if network_sizes(stage.config) != first:
             raise UserError(
-                f"stages.{stage.name}: it changes the sizes of the networks or the reward groups; give every stage the same "
+                f"stages.{stage.name}: changes the network sizes or the reward groups, which must be the same in every stage "
                 "(a group's weight may be 0)"
             )
 

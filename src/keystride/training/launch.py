@@ -1,6 +1,6 @@
-"""Training processes: start the same program once per rank, as torchrun does, and end all of them together.
+"""Start one training process per rank, as torchrun does, and stop all of them together.
 
-Signals are a request that training looks at between iterations; workers do not outlive their parent.
+Signals request a stop, which training checks for between iterations. Workers never outlive their parent.
 """
 
 import ctypes
@@ -22,14 +22,14 @@ from typing import Any
 
 from keystride.errors import UserError
 
-PARENT = "KEYSTRIDE_PARENT"  # environment variable of a worker: the process that started it
-FAILURES = "KEYSTRIDE_FAILURES"  # environment variable of a worker: the folder where it says why it failed
-GRACE_SECONDS = 20.0  # between asking the other workers to end and killing them, once one has failed
+PARENT = "KEYSTRIDE_PARENT"  # environment variable of a worker: the id of its parent process
+FAILURES = "KEYSTRIDE_FAILURES"  # environment variable of a worker: the folder to which it reports failures
+GRACE_SECONDS = 20.0  # between SIGTERM and SIGKILL for the remaining workers after one has failed
 POLL_SECONDS = 0.05
 
 
 class StopRequest:
-    """Remembers the first SIGINT, SIGTERM or SIGHUP while it is active; a second SIGINT interrupts at once."""
+    """Record the first SIGINT, SIGTERM or SIGHUP while active; a second SIGINT interrupts immediately."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -38,7 +38,7 @@ class StopRequest:
 
     def __enter__(self) -> "StopRequest":
         if threading.current_thread() is not threading.main_thread():
-            return self  # Python allows handlers in the main thread only
+            return self  # only the main thread can install signal handlers
         for number in (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
                 self._previous[number] = signal.signal(number, self._handle)
@@ -50,7 +50,7 @@ class StopRequest:
 
     @property
     def requested(self) -> bool:
-        """Whether this process should end: a signal came, or the process that started it is gone."""
+        """Return whether this process should stop: it received a signal, or its parent is gone."""
         return self.signal is not None or bool(self._parent and os.getppid() != self._parent)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -60,18 +60,18 @@ class StopRequest:
 
 
 class WorkerCrash(RuntimeError):
-    """A worker failed by a defect of the program; the message holds its traceback."""
+    """A worker failed because of a bug; the message contains its traceback."""
 
 
 class WorkerKilled(UserError):
-    """A worker was ended from outside."""
+    """A worker was killed by a signal."""
 
 
 def launch(command: Sequence[str], processes: int, *, files: Sequence[int] = ()) -> int | None:
-    """Run a command in several processes and return the signal that ended it early, if one did.
+    """Run a command in several processes and return the signal that stopped it early, if any.
 
-    A signal to this process is passed on once; the workers end by themselves. One that fails ends all of them, and its failure is
-    raised here: UserError for what the user can fix, WorkerCrash otherwise. Workers inherit the given file descriptors.
+    A signal to this process is forwarded once, and the workers exit on their own. If a worker fails, all of them are stopped and
+    its failure is raised here: UserError if the user can fix it, WorkerCrash otherwise. Workers inherit the file descriptors `files`.
     """
     with tempfile.TemporaryDirectory(prefix="keystride-") as folder, StopRequest() as stop:
         shared = {
@@ -99,22 +99,22 @@ def launch(command: Sequence[str], processes: int, *, files: Sequence[int] = ())
 
 
 def follow_parent() -> None:
-    """Make this worker end with its parent. Ctrl-C on a terminal reaches the parent too, which passes it on as SIGTERM."""
+    """Make this worker exit with its parent. It ignores Ctrl-C, which the parent forwards as SIGTERM."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
     if os.getppid() != int(os.environ[PARENT]):
-        sys.exit("the process that started this one is gone")
+        sys.exit("the parent process is gone")
 
 
 def report_failure(text: str, *, by_user: bool) -> None:
-    """Leave the reason for the parent, which prints one message for all workers. Workers call this."""
+    """Report the failure of this worker to its parent, which prints one message for all workers."""
     reason = {"time": time.time(), "user": by_user, "text": text}
     (Path(os.environ[FAILURES]) / f"rank{os.environ['RANK']}.json").write_text(json.dumps(reason))
 
 
 def _wait(workers: Sequence["subprocess.Popen[bytes]"], stop: StopRequest) -> list[int | None]:
-    """Return the exit codes, with None for workers that did not end in time after another one failed."""
+    """Return the exit codes, with None for workers that had to be killed after another one failed."""
     asked, deadline = False, float("inf")
     while any(worker.poll() is None for worker in workers):
         failed = any(worker.poll() for worker in workers)
@@ -132,24 +132,24 @@ def _wait(workers: Sequence["subprocess.Popen[bytes]"], stop: StopRequest) -> li
 
 
 def _failure(folder: Path, codes: Sequence[int | None]) -> Exception:
-    """Return the first failure: the other workers only lost their connection to it."""
+    """Return the first failure: the others follow from lost connections."""
     reasons = sorted((json.loads(path.read_text()) for path in folder.glob("*.json")), key=lambda r: r["time"])
     killed = [(rank, -code) for rank, code in enumerate(codes) if code and code < 0 and -code != signal.SIGTERM]
     if killed and not (reasons and reasons[0]["user"]):
         rank, number = killed[0]
         return WorkerKilled(
-            f"training process {rank} was ended by {signal.Signals(number).name}"
+            f"training process {rank} was killed by {signal.Signals(number).name}"
             + (" (out of memory?)" if number == signal.SIGKILL else "")
         )
     if not reasons:
-        return WorkerCrash(f"the training processes ended with codes {', '.join(map(str, codes))}")
+        return WorkerCrash(f"the training processes exited with codes {', '.join(map(str, codes))}")
     return UserError(reasons[0]["text"]) if reasons[0]["user"] else WorkerCrash(reasons[0]["text"])
 
 
 def unused_port() -> int:
-    """Return a free TCP port below those that systems give to outgoing connections (from 32768 on).
+    """Return a free TCP port below the ephemeral range (from 32768).
 
-    A process that connects before the other one listens could be given that very port, and would be connected to itself.
+    A process that connects before its peer listens could be assigned an ephemeral port and connect to itself.
     """
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)

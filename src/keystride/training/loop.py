@@ -1,6 +1,6 @@
-"""What each training process does: build the trainer of the current stage, iterate, go on to the next stage.
+"""The loop of a training process: build the trainer of the current stage, iterate, continue with the next stage.
 
-`python -m keystride.training.loop FOLDER` is one of several processes that train a run together.
+`python -m keystride.training.loop FOLDER` runs one of several processes that train the same run.
 """
 
 import sys
@@ -20,7 +20,7 @@ from keystride.training.run_folder import RunFolder, any_process_says
 
 
 def run_process(config: TrainingConfig, rewards: Mapping[str, Reward] | None = None) -> int | None:
-    """Train to the end, or until a signal comes: then save, and return the signal."""
+    """Train until the run is complete; on a signal, save and return the signal."""
     with StopRequest() as stop:
         parallel.start(config.device)
         run = RunFolder(config)
@@ -59,7 +59,7 @@ def _run_stage(trainer: Trainer, stage: ResolvedStage, run: RunFolder, stop: Sto
         start = time.perf_counter()
         means = trainer.iterate()
         run.note({**means, "iteration_seconds": time.perf_counter() - start})
-    run.save()  # the next stage starts from this checkpoint, whether the run is resumed there or not
+    run.save()  # the next stage starts from this checkpoint, even without an interruption
     return False
 
 
@@ -76,10 +76,10 @@ def run_worker(folder: Path) -> int:
 
 
 def _message_for_user(error: Exception) -> str | None:
-    """Return what to tell the user, or None when the failure is a defect of the program."""
+    """Return a message for the user, or None if the failure is a bug."""
     if isinstance(error, (UserError, FileError)):
         return str(error)
-    if isinstance(error, OSError):  # such as a full disk
+    if isinstance(error, OSError):  # for example a full disk
         return f"{error.filename}: {error.strerror}" if error.filename else str(error)
     return None
 

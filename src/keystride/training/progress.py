@@ -1,4 +1,4 @@
-"""Where the progress of a training run is shown: the terminal, TensorBoard, Weights & Biases."""
+"""Show the progress of a training run on the terminal, in TensorBoard and in Weights & Biases."""
 
 import time
 from collections.abc import Mapping
@@ -22,26 +22,26 @@ ERRORS = (
     ("pitch", "pitch", 57.2958, "deg"),
     ("yaw", "yaw", 57.2958, "deg"),
     ("posture", "posture", 57.2958 / 12**0.5, "deg RMSE"),
-)  # name in the metrics, name for people, factor, unit
+)  # metric, label, factor, unit
 
 
 def iteration_summary(row: dict[str, float]) -> list[tuple[str, str]]:
-    """Return what to show of an iteration, as labels and formatted values with units."""
+    """Return labels and formatted values with units for the metrics of an iteration."""
     errors = [
         (f"error: {name}", f"{row[f'kernel_error/{key}'] * factor:.3g} {unit}")
         for key, name, factor, unit in ERRORS
         if f"kernel_error/{key}" in row
     ]
     known = [
-        ("keyframes met within 0.2 m", "met", "{:.0%}"),
+        ("keyframes within 0.2 m", "met", "{:.0%}"),
         ("episodes survived", "survival", "{:.1%}"),
         ("reward: goal, when due", "goal_reward_when_due", "{:.3f}"),
         ("reward: style", "reward/style", "{:.3f}"),
         ("reward: regularization", "reward/regularization", "{:.4f}"),
-        ("discriminator right on clips", "discriminator/real_right", "{:.0%}"),
-        ("discriminator right on policy", "discriminator/policy_right", "{:.0%}"),
-        ("divergence (KL)", "kl", "{:.4f}"),
-        ("action deviation", "std", "{:.3f}"),
+        ("discriminator accuracy on clips", "discriminator/real_right", "{:.0%}"),
+        ("discriminator accuracy on policy", "discriminator/policy_right", "{:.0%}"),
+        ("KL divergence", "kl", "{:.4f}"),
+        ("action std", "std", "{:.3f}"),
         ("learning rate", "learning_rate", "{:.1e}"),
         ("random keyframes", "random_share", "{:.0%}"),
         ("control steps/s", "steps_per_second", "{:,.0f}"),
@@ -50,13 +50,13 @@ def iteration_summary(row: dict[str, float]) -> list[tuple[str, str]]:
 
 
 def where_time_goes(seconds: dict[str, float]) -> str:
-    """Return the share of the time that each part of an iteration takes."""
+    """Return the share of time spent in each part of an iteration."""
     total = sum(seconds.values()) or 1.0
     return ", ".join(f"{name} {part / total:.0%}" for name, part in seconds.items())
 
 
 class ProgressDisplay:
-    """A live table on a terminal, plain lines elsewhere. Only the first process has one."""
+    """A live table on a terminal, plain lines elsewhere. Only the first process shows it."""
 
     def __init__(self, name: str, total: int) -> None:
         self.console = Console()
@@ -70,7 +70,7 @@ class ProgressDisplay:
         self._said = time.monotonic()
 
     def start(self, stage: str) -> None:
-        """Begin a stage; a run without stages has one, which has no name."""
+        """Begin a stage; the name is empty for a run without stages."""
         self.title = f"{self.name}: {stage}" if stage else self.name
         if stage:
             self.console.print(f"stage {stage}")
@@ -82,7 +82,7 @@ class ProgressDisplay:
             self._live.stop()
 
     def show(self, row: dict[str, float], seconds: dict[str, float]) -> None:
-        """Show an iteration's metrics and the time spent on each part."""
+        """Show the metrics of an iteration and the time spent in each part."""
         if self._live:
             self._bar.update(self._task, completed=row["steps"])
             self._live.update(self._table(row, seconds))
@@ -102,7 +102,7 @@ class ProgressDisplay:
         table = Table.grid(padding=(0, 3))
         for label, value in iteration_summary(row):
             table.add_row(label, value)
-        table.add_row("where the time goes", where_time_goes(seconds))
+        table.add_row("time spent in", where_time_goes(seconds))
         table.add_row("latest evaluation", self.evaluation)
         whole = Table.grid()
         whole.add_row(self._bar)
@@ -118,7 +118,7 @@ class Logger(Protocol):
 
 
 def loggers(config: TrainingConfig) -> list[Logger]:
-    """Return the loggers of a run: TensorBoard where it is installed, Weights & Biases when asked for."""
+    """Return the loggers of a run: TensorBoard if installed, Weights & Biases if requested."""
     found: list[Logger] = []
     board = _summary_writer(config.folder / "tensorboard")
     if board is not None:
@@ -141,13 +141,13 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """One W&B run for each training run, with the name of its folder; a resumed run continues it."""
+    """Log to a W&B run with the name of the run folder; resuming continues the same W&B run."""
 
     def __init__(self, config: TrainingConfig, project: str) -> None:
         try:
             import wandb
         except ImportError as error:
-            raise UserError("wandb is not installed; it comes with: pip install wandb") from error
+            raise UserError("wandb is not installed; run `pip install wandb`") from error
         self._run = wandb.init(
             project=project,
             name=config.name,

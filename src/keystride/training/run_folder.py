@@ -1,4 +1,4 @@
-"""A run's folder: configuration, metrics, checkpoints, the best policy so far."""
+"""The folder of a run: configuration, metrics, checkpoints and the best policy so far."""
 
 import json
 import time
@@ -30,7 +30,7 @@ CHECKPOINTS = "checkpoints"
 
 
 class RunFolder:
-    """Keeps what a run produces. Every process has one; only the first process writes."""
+    """Stores what a run produces. Every process has an instance, but only the first process writes."""
 
     def __init__(self, config: TrainingConfig) -> None:
         self.config, self.folder = config, config.folder
@@ -43,7 +43,7 @@ class RunFolder:
         self.loggers = loggers(config) if parallel.rank() == 0 else []
 
     def begin(self, trainer: Trainer, stage: ResolvedStage, library: Library) -> None:
-        """Continue with this trainer from the newest checkpoint; without one, from the weights to start from."""
+        """Load the newest checkpoint into the trainer, or the initial weights if there is none."""
         self.trainer, self.stage, self.library = trainer, stage, library
         newest = latest(self.folder / CHECKPOINTS)
         if newest is not None:
@@ -59,7 +59,7 @@ class RunFolder:
             self._write(self._evaluate())
 
     def note(self, means: Results) -> None:
-        """Log an iteration; evaluate and save when it is time."""
+        """Log an iteration, and evaluate and save when due."""
         turn = self.trainer.steps // self.stage.config.learner.evaluate_steps
         if turn > self.evaluated_at or self.trainer.steps >= self.config.learner.steps:
             self.evaluated_at = turn
@@ -77,7 +77,7 @@ class RunFolder:
         return place
 
     def close(self) -> None:
-        """End the display and the loggers."""
+        """Close the display and the loggers."""
         if self.view:
             self.view.stop()
         for logger in self.loggers:
@@ -87,14 +87,14 @@ class RunFolder:
         try:
             self.trainer.start_from(load_weights(policy).tree())
         except FileError as error:
-            raise UserError(f"the networks of {policy} are of other sizes than those of this run: {error}") from error
+            raise UserError(f"the networks of {policy} do not have the sizes of this run's: {error}") from error
 
     def _best_so_far(self) -> float:
-        """Return the best score of this stage; scores of different stages cannot be compared."""
+        """Return the best score in this stage; scores of different stages are not comparable."""
         figures = self.folder / "best" / "figures.json"
         best = read_json(figures) if figures.exists() else {}
         if not isinstance(best, dict) or not isinstance(best.get("score", 0.0), int | float):
-            raise FileError(f"{figures}: not the figures of the best policy; allowed: a mapping with a number as score")
+            raise FileError(f"{figures}: expected a mapping with a numeric score")
         return float(best.get("score", "inf")) if best.get("stage") == self.stage.name else float("inf")
 
     def _evaluate(self) -> Results:
@@ -134,12 +134,12 @@ class RunFolder:
 
 
 def first_process_says(value: bool) -> bool:
-    """Return the first process's value in all processes."""
+    """Return the value of the first process in all processes."""
     return any_process_says(value and parallel.rank() == 0)
 
 
 def any_process_says(value: bool) -> bool:
-    """Return in all processes whether the value is true in any of them."""
+    """Return whether the value is true in any process."""
     return bool(parallel.total(torch.tensor([float(value)])).item())
 
 
@@ -153,12 +153,12 @@ def score(task: TaskConfig, results: Results) -> float:
 
 
 def _same_episodes(saved: dict[str, Any], stage: ResolvedStage) -> bool:
-    """Return whether the episodes in a checkpoint with these settings can continue. Settings that it lacks have their defaults."""
+    """Return whether the episodes of a checkpoint with these settings can continue. Missing settings take their defaults."""
     values = dict(saved)
     name = values.pop("stage", "")
     try:
         before, now = overridden(TrainingConfig(), values), stage.config
-    except UserError:  # settings of another version
+    except UserError:  # settings from another version
         return False
     same = all(getattr(before, part) == getattr(now, part) for part in ("robot", "library", "authored", "task"))
     return same and name == stage.name and before.learner.ppo == now.learner.ppo

@@ -1,4 +1,4 @@
-"""Nested frozen dataclasses as plain data: read from YAML with checks, written back, compared."""
+"""Convert nested frozen dataclasses from and to plain data, validate them and compare them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ Config = TypeVar("Config")
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """Return the mapping that a YAML file holds."""
+    """Return the mapping in a YAML file."""
     try:
         values = reading.read_yaml(path)
     except FileError as error:
@@ -35,7 +35,7 @@ def plain_config(config: Any) -> dict[str, Any]:
 def overridden(default: Config, values: Any, where: str = "") -> Config:
     """Return a dataclass with some fields replaced by plain values; errors name the path of the setting.
 
-    A tuple of dataclasses that have names takes a list of new entries, or a mapping from names to overrides of the present ones.
+    For a tuple of named dataclasses, a list replaces all entries and a mapping overrides existing entries by name.
     """
     assert is_dataclass(default)
     assert not isinstance(default, type)
@@ -64,7 +64,7 @@ def paths(values: Mapping[str, Any], where: str = "") -> Iterator[str]:
 
 
 def is_within(path: str, prefix: str) -> bool:
-    """Return whether a dotted path is a setting or lies below it."""
+    """Return whether a dotted path equals `prefix` or lies below it."""
     return path == prefix or path.startswith(f"{prefix}.")
 
 
@@ -87,7 +87,7 @@ def _value(kind: Any, value: Any, default: Any, where: str) -> Any:
     entry = get_args(kind)[0] if get_origin(kind) is tuple else None
     if is_dataclass(entry):
         return _entries(entry, value, default, where)
-    from pydantic import TypeAdapter, ValidationError  # not at the top: --help must not pay for it
+    from pydantic import TypeAdapter, ValidationError  # lazy, to keep --help fast
 
     try:
         return TypeAdapter(kind).validate_python(value)
@@ -121,7 +121,7 @@ def _new(kind: Any, values: Any, where: str) -> Any:
 
 
 def _present(field: "Field[Any]", owner: Any) -> Any:
-    """Return the value that overrides of this field start from."""
+    """Return the value that overrides of this field are applied to."""
     if owner is not None:
         return getattr(owner, field.name)
     if field.default_factory is not MISSING:
@@ -130,7 +130,7 @@ def _present(field: "Field[Any]", owner: Any) -> Any:
 
 
 def _reason(part: Any, where: str) -> str:
-    place = ".".join(str(key) for key in part["loc"] if isinstance(key, int))  # without the names of union members
+    place = ".".join(str(key) for key in part["loc"] if isinstance(key, int))  # drop the names of union members
     return f"{_join(where, place) if place else where}: {reason(part)}"
 
 
@@ -144,7 +144,7 @@ def _named(name: object) -> str:
 
 def _suggestion(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else f"; known are {', '.join(known)}"
+    return f"; did you mean {close[0]}?" if close else f"; choose from {', '.join(known)}"
 
 
 def _join(where: str, name: object) -> str:

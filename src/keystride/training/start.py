@@ -1,4 +1,4 @@
-"""`train`: check a configuration, prepare its folder, and run it in as many processes as it asks for."""
+"""`train`: validate a configuration, prepare the run folder and start the training processes."""
 
 import json
 import os
@@ -21,29 +21,27 @@ from keystride.training.settings import differences, is_within, plain_config
 if TYPE_CHECKING:
     from keystride.task.rewards import Reward
 
-CHANGES = "changes.jsonl"  # settings that were changed on resuming
-MOVABLE = ("name", "runs")  # a run's folder may be renamed and moved
+CHANGES = "changes.jsonl"  # record of settings changed on resuming
+MOVABLE = ("name", "runs")  # a run folder may be renamed or moved
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a call of `train` ended."""
+    """The outcome of `train`."""
 
     folder: Path
     steps: int
-    """Control steps in the newest checkpoint; 0 when there is none."""
+    """Control steps in the newest checkpoint; 0 if there is none."""
     stopped_by: int | None
-    """The signal that ended the run early."""
+    """The signal that stopped the run early, if any."""
 
     @property
     def message(self) -> str:
-        """One line that says what was saved and how to continue."""
+        """Return one line that says what was saved and how to continue."""
         if self.stopped_by is None:
             return f"finished at {self.steps:,} control steps: {self.folder}"
         if not self.steps:
-            return (
-                f"stopped before the first checkpoint: {self.folder} starts over with `{resume_command(self.folder)}`"
-            )
+            return f"stopped before the first checkpoint; start over with `{resume_command(self.folder)}`"
         return f"stopped and saved at {self.steps:,} control steps; continue with `{resume_command(self.folder)}`"
 
 
@@ -54,22 +52,22 @@ def train(
     change: Sequence[str] = (),
     rewards: "Mapping[str, Reward] | None" = None,
 ) -> RunOutcome:
-    """Train a run to its end, or until SIGINT or SIGTERM: then save it and return.
+    """Train a run to completion; on SIGINT or SIGTERM, save it and return.
 
-    `resume` continues the run in the configuration's folder. Settings that differ from the run's own are refused unless `change`
-    names them, or a part of the configuration that holds them: "task" allows every setting of the task.
+    `resume` continues the run in `config.folder`. Settings that differ from those of the run are rejected unless `change` lists
+    them or a section that contains them: "task" allows every setting of the task to change.
 
-    `rewards` are functions of your own by the names that `config.learner.ppo.groups` uses, besides those of `task.rewards.REWARDS`.
-    They exist in this process only, so they need processes=1, or torchrun.
+    `rewards` maps names used in `config.learner.ppo.groups` to custom reward functions, in addition to `task.rewards.REWARDS`.
+    They exist in this process only and therefore require processes=1 or torchrun.
     """
     check(config, rewards or {})
     torchrun = "WORLD_SIZE" in os.environ
     if torchrun and os.environ.get("RANK", "0") != "0":
         return _outcome(config.folder, _run_here(config, rewards))
     if not resume and was_started(config.folder):
-        raise UserError(f"{config.folder} holds a run already: continue it with --resume, or choose another --name")
+        raise UserError(f"{config.folder} already contains a run: continue it with --resume, or choose another --name")
     if resume and not was_started(config.folder):
-        raise UserError(f"{config.folder} holds no run to resume")
+        raise UserError(f"{config.folder} contains no run to resume")
     with _locked(config.folder) as lock:
         if resume:
             recover(config.folder / "best")
@@ -105,7 +103,7 @@ def _run_here(config: TrainingConfig, rewards: "Mapping[str, Reward] | None") ->
 
 
 def _record_changes(config: TrainingConfig, allowed: Sequence[str]) -> None:
-    """Refuse settings that differ from the run's own unless they are allowed; record the allowed ones."""
+    """Reject settings that differ from those of the run, except the allowed ones, which are recorded."""
     changes = differences(plain_config(config_of_run(config.folder)), plain_config(config))
     changes = {path: pair for path, pair in changes.items() if path not in MOVABLE}
     refused = [path for path in changes if not any(is_within(path, name) for name in allowed)]
@@ -114,7 +112,8 @@ def _record_changes(config: TrainingConfig, allowed: Sequence[str]) -> None:
             f"{path} is {_short(changes[path][0])}, not {_short(changes[path][1])}" for path in refused
         )
         raise UserError(
-            f"{config.folder} was started with other settings: {differing}. To continue with the new ones: --change {' '.join(refused)}"
+            f"{config.folder} was started with other settings: {differing}. "
+            f"To continue with the new ones, add --change {' '.join(refused)}"
         )
     if changes:
         entry = {
@@ -132,7 +131,7 @@ def _short(value: Any) -> str:
 
 
 def steps_saved(folder: Path) -> int:
-    """Return the control steps in a run's newest checkpoint."""
+    """Return the number of control steps in the newest checkpoint of a run."""
     from keystride.policy.bundle import run_checkpoint
     from keystride.policy.provenance import steps_of_checkpoint
 
@@ -146,7 +145,7 @@ def _outcome(folder: Path, stopped_by: int | None) -> RunOutcome:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[list[int]]:
-    """Keep other processes from training the same run. Workers inherit the lock, which lasts as long as any of them."""
+    """Prevent other processes from training the same run. Workers inherit the lock, which is held until the last of them exits."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl
@@ -157,5 +156,5 @@ def _locked(folder: Path) -> Iterator[list[int]]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(f"another process is training {folder} right now") from None
+            raise UserError(f"another process is training {folder}") from None
         yield [file.fileno()]
