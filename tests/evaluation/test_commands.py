@@ -105,8 +105,8 @@ def test_play_refuses_before_it_works(words: list[str], script: Path, standing_p
         (["{script}", "--policy", "{script}"], "not an ONNX file, or a broken one"),
         (["{policy}", "--policy", "{policy}"], "is not text"),
         (["nowhere.yaml", "--policy", "{policy}"], "nowhere.yaml: No such file"),
-        (["{script}", "--policy", "{policy}", "--plot", "a.docx"], "ends in .png, .svg or .pdf"),
-        (["{script}", "--policy", "{policy}", "--video", "a.avi"], "ends in .mp4 or .gif"),
+        (["{script}", "--policy", "{policy}", "--plot", "a.docx"], "must end in .png, .svg or .pdf"),
+        (["{script}", "--policy", "{policy}", "--video", "a.avi"], "must end in .mp4 or .gif"),
     ],
 )
 def test_a_mistake_is_one_clear_line(
@@ -149,7 +149,7 @@ def test_evaluate_prints_tables_and_writes_rows_and_a_report(
     arguments = ["--policy", str(standing_path), "--suite", "anticipation", "--episodes", "3", *files]
     assert main(["evaluate", *arguments]) == 0
     printed = capsys.readouterr()
-    assert "Anticipation: two goals in a row" in printed.out
+    assert "Anticipation: two consecutive goals" in printed.out
     assert "0.334 ± 0.116" in printed.out
     assert "--next-policy" in printed.out
     rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
@@ -203,4 +203,4 @@ def test_playing_and_evaluating_need_no_torch(script: Path, standing_path: Path)
     command = [sys.executable, "-c", WITHOUT_TORCH, str(script), str(standing_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "Style: policy beside clips" in done.stdout
+    assert "Style: policy and clips" in done.stdout

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.evaluation.everyday import ERRANDS, drift, everyday
+from keystride.evaluation.everyday import EVERYDAY_SCRIPTS, drift, everyday
 from keystride.evaluation.suites import Contender, Libraries, Setting
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
@@ -21,7 +21,7 @@ def test_drift_is_the_farthest_from_where_the_robot_stood() -> None:
 def test_every_errand_has_errors_a_met_share_and_drift(standing: Policy, libraries: Libraries) -> None:
     outcome = everyday(Setting(GO2, Contender("standing", standing), libraries, episodes=2))
     found = {(row.scenario, row.metric): row for row in outcome.rows}
-    for errand in ERRANDS:
+    for errand in EVERYDAY_SCRIPTS:
         assert {(errand.name, name) for name in ("met_share", "drift_m", "drift_deg")} <= found.keys()
     assert found["5 m in one keyframe, 10 s", "distance_m"].mean == pytest.approx(5.0, abs=0.1)
     assert found["stand 30 s", "met_share"].mean == 1.0

@@ -13,9 +13,9 @@ from keystride.evaluation.suites import (
     anticipation,
     draw_episodes,
     generalization,
-    heeded,
     load_libraries,
     matching,
+    restricted_goals,
     robustness,
 )
 from keystride.keyframes.goals import empty_goals
@@ -34,7 +34,7 @@ def test_heeded_keeps_what_a_policy_knows() -> None:
     goals = empty_goals(1, 1)
     goals.position[:], goals.angles[:], goals.posture[:] = 1.0, 0.5, 0.7
     goals.presence[:], goals.height[:] = True, True
-    kept = heeded(goals, ("position", "yaw"))
+    kept = restricted_goals(goals, ("position", "yaw"))
     assert kept.presence[0, 0].tolist() == [True, False, False, True, False]
     assert kept.angles[0, 0].tolist() == [0.0, 0.0, 0.5]
     assert not kept.posture.any()

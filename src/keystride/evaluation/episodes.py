@@ -19,7 +19,7 @@ from keystride.task.terminations import fallen
 SECONDS_AFTER = 1.0  # an episode ends this long after its last keyframe, as in training
 NEVER_FELL = -1
 
-Progress = Callable[[float], None]  # share of the control steps that are done
+Progress = Callable[[float], None]  # called with the fraction of control steps done
 
 
 class Controller(Protocol):
@@ -32,17 +32,17 @@ class Controller(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    """What the robots run in."""
+    """The simulated world: randomization, ground friction, seed and threads."""
 
     randomization: Randomization | None = None
-    friction: float | None = None  # the same for all; None: the model's own
-    seed: int = 0  # of the randomisation
+    friction: float | None = None  # the same for all robots; None: the model's own
+    seed: int = 0  # of the randomization
     threads: int = 0  # 0: one per core; results do not depend on it
 
 
 @dataclass(frozen=True)
 class Trace:
-    """All states from the start: T + 1 states of E robots, T joint targets."""
+    """The trajectories of E robots: T + 1 states and T joint targets."""
 
     position: Floats  # (T + 1, E, 3)
     orientation: Floats  # (T + 1, E, 4)
@@ -54,10 +54,12 @@ class Trace:
 
 @dataclass(frozen=True)
 class EpisodeRollout:
+    """The simulated episodes of E robots with up to K keyframes each."""
+
     goals: Goals  # (E, K)
     trace: Trace
-    end: NDArray[np.int64]  # (E,) control step at which each episode is over
-    fell: NDArray[np.int64]  # (E,) control step of the fall, NEVER if there was none
+    end: NDArray[np.int64]  # (E,) control step at which each episode ends
+    fell: NDArray[np.int64]  # (E,) control step of the fall, or NEVER_FELL
 
     @property
     def falls(self) -> int:
@@ -65,18 +67,18 @@ class EpisodeRollout:
 
     @property
     def errors(self) -> Floats:
-        """(E, K, 6) at each keyframe's own step; for a fallen robot, where it lies, so that no episode is left out."""
+        """Return the errors (E, K, 6) when each keyframe is due. A fallen robot is measured where it lies; no episode is excluded."""
         return errors_when_due(self.goals, self.trace)
 
     @property
     def met(self) -> NDArray[np.bool_]:
-        """(E, K) within the thresholds, and not after a fall."""
+        """Return (E, K) whether each keyframe is within the thresholds and due before any fall."""
         upright = (self.fell[:, None] == NEVER_FELL) | (self.goals.step < self.fell[:, None])
         return met(self.errors) & upright
 
     @property
     def lost(self) -> NDArray[np.bool_]:
-        """(E, K) keyframes that were due after the robot had fallen."""
+        """Return (E, K) whether each keyframe was due after the robot had fallen."""
         return used(self.goals) & (self.fell[:, None] != NEVER_FELL) & (self.goals.step >= self.fell[:, None])
 
 
@@ -91,9 +93,9 @@ def run_episodes(
     inbetween: bool = True,
     seconds_after: float = SECONDS_AFTER,
 ) -> EpisodeRollout:
-    """Simulate until some time after the last keyframe. The same arguments give the same arrays, bit for bit.
+    """Simulate until `seconds_after` the last keyframe. The same arguments give bitwise identical results.
 
-    A policy is given waypoints in gaps that are longer than it was trained on, unless inbetween is False.
+    Gaps longer than the policy was trained on are filled with waypoints, unless `inbetween` is False.
     """
     controller = guided(controller, robot, inbetween=inbetween)
     simulator = make_simulator(robot, len(goals.step), world or World())
@@ -113,12 +115,12 @@ def make_simulator(robot: Robot, environments: int, world: World) -> Simulator:
 
 
 def episode_ends(goals: Goals, seconds_after: float = SECONDS_AFTER) -> NDArray[np.int64]:
-    """(E,)"""
+    """Return the control step (E,) at which each episode ends."""
     return np.where(used(goals), goals.step, 0).max(axis=1) + round(seconds_after / CONTROL_DT)
 
 
 def errors_when_due(goals: Goals, trace: Trace) -> Floats:
-    """Return (E, K, 6) each keyframe against the state at its own control step."""
+    """Return the errors (E, K, 6) of the robots at the control step when each keyframe is due."""
     columns = [
         keyframe_errors(goals[:, k : k + 1], *_poses_at(trace, goals.step[:, k]))[:, 0]
         for k in range(goals.step.shape[1])
@@ -151,11 +153,11 @@ def _simulate(
 
 
 def frozen_where_diverged(state: State, before: State) -> State:
-    """Replace the state of simulations that diverged by their last valid state; they count as falls."""
+    """Return the state, with diverged simulations replaced by their last valid state. They count as falls."""
     if not state.diverged.any():
         return state
     kept = {
-        field.name: np.where(_like(state.diverged, getattr(before, field.name)), getattr(before, field.name), values)
+        field.name: np.where(_expanded(state.diverged, values), getattr(before, field.name), values)
         for field in fields(State)
         if field.name != "diverged"
         for values in [getattr(state, field.name)]
@@ -163,51 +165,55 @@ def frozen_where_diverged(state: State, before: State) -> State:
     return replace(state, **kept)
 
 
-def _like(flags: NDArray[np.bool_], values: Floats) -> NDArray[np.bool_]:
+def _expanded(flags: NDArray[np.bool_], values: Floats) -> NDArray[np.bool_]:
+    """Return (E, 1, ...) flags that broadcast with values (E, ...)."""
     return flags.reshape(-1, *[1] * (values.ndim - 1))
 
 
 def _trace(states: list[State], targets: list[Floats]) -> Trace:
-    def all_of(name: str) -> Floats:
+    def stacked(name: str) -> Floats:
         return np.stack([getattr(state, name) for state in states])
 
     names = [field.name for field in fields(Trace) if field.name != "joint_targets"]
     none = np.zeros((0, *states[0].joint_angles.shape))
-    return Trace(*map(all_of, names), joint_targets=np.stack(targets) if targets else none)
+    return Trace(*map(stacked, names), joint_targets=np.stack(targets) if targets else none)
 
 
 @dataclass(frozen=True)
 class StanceNoise:
-    """Half widths of even draws. Physics and policy are deterministic: without this all episodes would be the same."""
+    """Half-widths of uniform perturbations of the initial state.
+
+    Physics and policy are deterministic: without them all episodes of a scenario would be identical.
+    """
 
     joints: float = 0.05  # rad
     joint_speed: float = 0.1  # rad/s
     velocity: float = 0.05  # m/s
     turning: float = 0.05  # rad/s
-    tilt: float = 0.01  # rad of roll and pitch; the yaw is exact, since goals are seen from it
+    tilt: float = 0.01  # rad of roll and pitch; the yaw is exact, because goals are defined relative to it
 
 
 def exact_stance(robot: Robot, count: int = 1) -> StartState:
-    """At the origin, facing x, at rest."""
+    """Return robots in their stance at the origin, facing x, at rest."""
     return standing_start(count, float(standing_height(robot, robot.stance)), robot.stance)
 
 
 def noisy_stance(robot: Robot, count: int, random: np.random.Generator, noise: StanceNoise | None = None) -> StartState:
-    """At the origin, facing x, nearly in the stance and nearly at rest, feet on the ground."""
+    """Return robots at the origin, facing x, close to their stance and to rest, with their feet on the ground."""
     noise = noise or StanceNoise()
 
-    def even(width: float, columns: int) -> np.ndarray:
+    def uniform(width: float, columns: int) -> np.ndarray:
         return random.uniform(-width, width, size=(count, columns))
 
-    joints = np.clip(robot.stance + even(noise.joints, len(robot.stance)), robot.lower, robot.upper)
-    tilt = np.concatenate([even(noise.tilt, 2), np.zeros((count, 1))], axis=1)
+    joints = np.clip(robot.stance + uniform(noise.joints, len(robot.stance)), robot.lower, robot.upper)
+    tilt = np.concatenate([uniform(noise.tilt, 2), np.zeros((count, 1))], axis=1)
     position = np.zeros((count, 3))
     position[:, 2] = standing_height(robot, joints)
     return StartState(
         position=position,
         orientation=geometry.from_roll_pitch_yaw(tilt),
-        linear_velocity=even(noise.velocity, 3),
-        angular_velocity=even(noise.turning, 3),
+        linear_velocity=uniform(noise.velocity, 3),
+        angular_velocity=uniform(noise.turning, 3),
         joint_angles=joints,
-        joint_velocities=even(noise.joint_speed, len(robot.stance)),
+        joint_velocities=uniform(noise.joint_speed, len(robot.stance)),
     )

@@ -1,4 +1,4 @@
-"""How far the robot is from a keyframe on the control step that is the keyframe's time."""
+"""The errors of a robot at a keyframe, and the thresholds for meeting it."""
 
 from dataclasses import astuple, dataclass
 
@@ -9,13 +9,13 @@ from keystride.keyframes.goals import Goals, goal_errors
 from keystride.robot.description import Floats
 from keystride.task.rewards import error_sizes
 
-# In the order of goal COMPONENTS; then the height, which is part of the distance and is judged on its own as well.
+# In the order of goal COMPONENTS, followed by the height, which is part of the distance but has its own threshold too.
 METRICS = ("distance_m", "roll_deg", "pitch_deg", "yaw_deg", "posture_deg", "height_m")
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """A keyframe is met when every component that it has is at most this far off, by a robot that has not fallen."""
+    """The largest errors with which a keyframe counts as met, unless the robot has fallen. Absent components do not count."""
 
     distance_m: float = 0.15
     roll_deg: float = 10.0
@@ -35,10 +35,10 @@ THRESHOLDS = Thresholds()
 
 
 def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints: Floats) -> Floats:
-    """Return the errors (E, K, 6) in the units of METRICS, NaN where a keyframe has no such component.
+    """Return the errors (E, K, 6) in the order and units of METRICS, NaN where a keyframe lacks the component.
 
-    Distance is the norm in space, or over the ground where the keyframe has no height; angles are wrapped and absolute;
-    posture is the root mean square over the joints. Poses are (E, ...), each the same for all of a robot's keyframes.
+    The distance is Euclidean, or horizontal if the keyframe has no height. Angle errors are wrapped and absolute, and the
+    posture error is the root mean square over the joints. Each of the E poses is compared with all keyframes of its robot.
     """
     sizes = error_sizes(goal_errors(goals, position, orientation, joints))  # m, rad, rad, rad, rad (norm)
     degree = np.degrees(1.0)
@@ -50,7 +50,7 @@ def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints:
 
 
 def met(errors: Floats, thresholds: Thresholds = THRESHOLDS) -> NDArray[np.bool_]:
-    """Return (...,) whether all components present (..., 6) are within the thresholds; a row without any is not."""
+    """Return (...,) whether all non-NaN errors (..., 6) are within the thresholds; False if all are NaN."""
     absent = np.isnan(errors)
     within = np.where(absent, 0.0, errors) <= np.array(astuple(thresholds))
     return np.all(within, axis=-1) & ~np.all(absent, axis=-1)

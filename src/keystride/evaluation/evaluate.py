@@ -18,7 +18,7 @@ SUITES: dict[str, Callable[[Setting], SuiteOutcome]] = {
 
 
 def run_suites(names: Iterable[str], setting: Setting) -> dict[str, SuiteOutcome]:
-    """Return the outcome of each suite, by its name, and under `motors` how fast their joints went in all of them."""
+    """Return the outcome of each suite by name, and under `motors` the joint speeds in all of them."""
     outcomes = {name: SUITES[name](setting) for name in names}
     rollouts = {name: list(outcome.rollouts.values()) for name, outcome in outcomes.items()}
     outcomes["motors"] = SuiteOutcome(motor_rows(setting.robot, rollouts, setting.contender.name), {})

@@ -1,4 +1,4 @@
-"""Scripts as people write them: long gaps, waiting, turning round, standing still at the end."""
+"""The everyday suite: scripts as people write them, with long gaps, waiting, turning around and standing still at the end."""
 
 from dataclasses import dataclass
 from math import pi, sin
@@ -16,17 +16,17 @@ from keystride.robot.description import Floats
 
 
 @dataclass(frozen=True)
-class Errand:
-    """A script, how long to go on after its last keyframe, and from when on the robot has to stand still."""
+class EverydayScript:
+    """A named script that ends with the robot standing still."""
 
     name: str
     keyframes: tuple[Keyframe, ...]
-    seconds_after: float = 5.0
-    settle: float = 1.0
-    """s after the last keyframe; drift is measured from then on."""
+    seconds_after: float = 5.0  # simulated after the last keyframe
+    settle: float = 1.0  # s from the last keyframe until drift is measured
 
     @property
     def still_from(self) -> float:
+        """Return the time from which the robot has to stand still, s."""
         return self.keyframes[-1].time + self.settle
 
 
@@ -34,42 +34,42 @@ def _at(time: float, x: float, y: float, yaw: float | None = None) -> Keyframe:
     return Keyframe(time=time, position=(x, y), yaw=yaw)
 
 
-ERRANDS = (
-    Errand("stay, one keyframe at 5 s", (_at(5.0, 0.0, 0.0),)),
-    Errand("stand 10 s, a keyframe every second", tuple(_at(float(k), 0.0, 0.0) for k in range(1, 11))),
-    Errand("5 m in one keyframe, 10 s", (_at(10.0, 5.0, 0.0),)),
-    Errand("5 m, a keyframe every second", tuple(_at(float(k), 0.5 * k, 0.0) for k in range(1, 11))),
-    Errand("three keyframes 5 s apart", (_at(5.0, 2.0, 0.0), _at(10.0, 3.0, 1.5), _at(15.0, 5.0, 2.0))),
-    Errand("turn 180 degrees, one keyframe at 3 s", (_at(3.0, 0.0, 0.0, 180.0),)),
-    Errand("30 s after the last keyframe", (_at(1.0, 0.6, 0.0), _at(2.0, 1.3, 0.0)), seconds_after=31.0),
-    Errand("backwards 1 m, yaw kept", (_at(3.0, -1.0, 0.0, 0.0),)),
-    Errand("behind 1 m, yaw free", (_at(6.0, -1.0, 0.0),)),
-    Errand("sideways 0.9 m, yaw kept", (_at(3.0, 0.0, 0.9, 0.0),)),
-    Errand("180 degrees on the spot and back", (_at(4.0, 0.0, 0.0, 179.0), _at(8.0, 0.0, 0.0, 0.0))),
-    Errand("slalom, 20 keyframes", tuple(_at(float(k), 0.5 * k, 0.3 * sin(k * pi / 3)) for k in range(1, 21))),
-    Errand("stop and go", (_at(2.0, 1.0, 0.0), _at(5.0, 1.0, 0.0), _at(7.0, 2.0, 0.0), _at(10.0, 2.0, 0.0))),
-    Errand(
+EVERYDAY_SCRIPTS = (
+    EverydayScript("stay, one keyframe at 5 s", (_at(5.0, 0.0, 0.0),)),
+    EverydayScript("stand 10 s, a keyframe every second", tuple(_at(float(k), 0.0, 0.0) for k in range(1, 11))),
+    EverydayScript("5 m in one keyframe, 10 s", (_at(10.0, 5.0, 0.0),)),
+    EverydayScript("5 m, a keyframe every second", tuple(_at(float(k), 0.5 * k, 0.0) for k in range(1, 11))),
+    EverydayScript("three keyframes 5 s apart", (_at(5.0, 2.0, 0.0), _at(10.0, 3.0, 1.5), _at(15.0, 5.0, 2.0))),
+    EverydayScript("turn 180 degrees, one keyframe at 3 s", (_at(3.0, 0.0, 0.0, 180.0),)),
+    EverydayScript("30 s after the last keyframe", (_at(1.0, 0.6, 0.0), _at(2.0, 1.3, 0.0)), seconds_after=31.0),
+    EverydayScript("backwards 1 m, yaw kept", (_at(3.0, -1.0, 0.0, 0.0),)),
+    EverydayScript("behind 1 m, yaw free", (_at(6.0, -1.0, 0.0),)),
+    EverydayScript("sideways 0.9 m, yaw kept", (_at(3.0, 0.0, 0.9, 0.0),)),
+    EverydayScript("180 degrees on the spot and back", (_at(4.0, 0.0, 0.0, 179.0), _at(8.0, 0.0, 0.0, 0.0))),
+    EverydayScript("slalom, 20 keyframes", tuple(_at(float(k), 0.5 * k, 0.3 * sin(k * pi / 3)) for k in range(1, 21))),
+    EverydayScript("stop and go", (_at(2.0, 1.0, 0.0), _at(5.0, 1.0, 0.0), _at(7.0, 2.0, 0.0), _at(10.0, 2.0, 0.0))),
+    EverydayScript(
         "sit, then walk", (Keyframe(time=2.0, posture="sit"), Keyframe(time=4.0, posture="sit"), _at(9.0, 2.0, 0.0))
     ),
-    Errand("stand 30 s", (_at(30.0, 0.0, 0.0),), seconds_after=1.0, settle=-29.0),
+    EverydayScript("stand 30 s", (_at(30.0, 0.0, 0.0),), seconds_after=1.0, settle=-29.0),
 )
 
 
 def everyday(setting: Setting) -> SuiteOutcome:
-    """Run all errands: errors, share of keyframes met, falls, and how far the robot drifts when it has to stand still."""
+    """Measure errors, keyframes met, falls, and how far the robot drifts while it has to stand still."""
     rows, rollouts = [], {}
-    for errand in ERRANDS:
-        start = noisy_stance(setting.robot, setting.episodes, setting.random(errand.name))
-        goals = script_goals(Script(keyframes=errand.keyframes), np.zeros((setting.episodes, 2)), robot=setting.robot)
-        rollout = setting.run(errand.name, setting.contender, start, goals, seconds_after=errand.seconds_after)
-        rollouts[errand.name] = rollout
-        rows += errand_rows(errand, rollout, setting.contender.name)
+    for script in EVERYDAY_SCRIPTS:
+        start = noisy_stance(setting.robot, setting.episodes, setting.random(script.name))
+        goals = script_goals(Script(keyframes=script.keyframes), np.zeros((setting.episodes, 2)), robot=setting.robot)
+        rollout = setting.run(script.name, setting.contender, start, goals, seconds_after=script.seconds_after)
+        rollouts[script.name] = rollout
+        rows += _rows(script, rollout, setting.contender.name)
     return SuiteOutcome(rows, rollouts)
 
 
-def errand_rows(errand: Errand, rollout: EpisodeRollout, policy: str) -> list[Row]:
-    subject = Subject("everyday", errand.name, policy)
-    still = slice(round(errand.still_from / CONTROL_DT), None)
+def _rows(script: EverydayScript, rollout: EpisodeRollout, policy: str) -> list[Row]:
+    subject = Subject("everyday", script.name, policy)
+    still = slice(round(script.still_from / CONTROL_DT), None)
     metres, degrees = drift(rollout.trace.position[still], rollout.trace.orientation[still])
     episodes, falls = len(rollout.fell), rollout.falls
     return [
@@ -80,7 +80,7 @@ def errand_rows(errand: Errand, rollout: EpisodeRollout, policy: str) -> list[Ro
 
 
 def drift(position: Floats, orientation: Floats) -> tuple[Floats, Floats]:
-    """Return (E,) m over the ground and degrees of yaw: how far robots get from their first pose; (T, E, 3) and (T, E, 4)."""
+    """Return the largest horizontal distance (E,) in m and yaw (E,) in degrees from the first of T poses (T, E, ...)."""
     away = np.linalg.norm(position[..., :2] - position[:1, :, :2], axis=-1)
     yaw = geometry.yaw_of(orientation)
     return away.max(axis=0), np.degrees(np.abs(geometry.wrap(yaw - yaw[:1]))).max(axis=0)

@@ -1,6 +1,6 @@
-"""What the body does: gait, flights, and how fast the motors turn.
+"""Measure gait, flight phases and motor speeds.
 
-Gait is measured from poses alone, in the same way for policies and for clips.
+Gait is computed from poses alone, in the same way for policies and for clips.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,33 +18,33 @@ from keystride.motion.signals import feet_in_world, foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import calf_rates
 
-MOVING = 0.15  # m/s of the base: below, it stands, and a gait means nothing
-TOUCH_HEIGHT = 0.005  # m: a foot this near to the ground touches it
+MOVING = 0.15  # m/s of the base; below it the robot is standing and has no gait
+TOUCH_HEIGHT = 0.005  # m above the ground below which a foot touches it
 SKATING = 0.4  # m/s of a foot that touches the ground
-AIRBORNE = 0.01  # m under every foot
-FLIGHT = 0.15  # s: a leap
+AIRBORNE = 0.01  # m below every foot
+FLIGHT = 0.15  # s off the ground that count as a leap
 SPEED_PERCENTILE = 99.9
 
 
 @dataclass(frozen=True)
 class GaitFigures:
-    """One value an episode or stretch of a clip, NaN where it holds no such thing; (E,) each."""
+    """One value (E,) per episode or clip segment, NaN where the quantity is undefined."""
 
-    duty_factor: Floats  # share of the time that a foot is planted, while moving
-    stride_hz: Floats  # touch-downs a second and foot, while moving
-    clearance_m: Floats  # highest point of a swing, mean over swings
-    slide_m_s: Floats  # of the centres of planted feet, which also move while the round feet roll
-    slip_m_s: Floats  # of the lowest points of planted feet: what really slides
-    skating_share: Floats  # of the time that a foot touches the ground, moving faster than a planted one
-    joint_acceleration: Floats  # rad/s^2, root mean square: trembling shows here
+    duty_factor: Floats  # fraction of the time that a foot is planted, while moving
+    stride_hz: Floats  # touch-downs per second and foot, while moving
+    clearance_m: Floats  # highest point of a swing, averaged over swings
+    slide_m_s: Floats  # speed of the centres of planted feet, which also move because round feet roll
+    slip_m_s: Floats  # speed of the lowest points of planted feet, which is true sliding
+    skating_share: Floats  # fraction of ground contact during which the foot moves faster than SKATING
+    joint_acceleration: Floats  # rad/s^2, root mean square; reveals trembling
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Stretches of motion, of a policy or of clips; T frames of E stretches."""
+    """E segments of motion with T frames each, of a policy or of clips."""
 
     feet: Floats  # (T, E, 4, 3) m, centres of the feet, world
-    rolling: Floats  # (T, E, 4, 2) m/s over the ground, of the feet's lowest points against their centres
+    rolling: Floats  # (T, E, 4, 2) m/s, horizontal velocity of the feet's lowest points relative to their centres
     base_velocity: Floats  # (T, E, 3) m/s, world
     joint_angles: Floats  # (T, E, 12) rad
     joint_velocities: Floats  # (T, E, 12) rad/s
@@ -58,7 +58,7 @@ def motion_of_poses(
     joint_angles: Floats,
     joint_velocities: Floats,
 ) -> Motion:
-    """Return the motion of robots whose poses are known: (T, E, ...) each."""
+    """Return the motion with these poses and velocities (T, E, ...)."""
     feet = feet_in_world(robot, position, orientation, joint_angles)
     calves = geometry.rotate(orientation[..., None, :], calf_rates(joint_angles, joint_velocities))  # (T, E, 4, 3)
     rates = angular_difference(orientation)[..., None, :] + calves
@@ -67,7 +67,7 @@ def motion_of_poses(
 
 
 def measure_gait(robot: Robot, motion: Motion) -> GaitFigures:
-    """Return the gait of every stretch."""
+    """Return the gait figures of every segment."""
     feet, base_velocity, joint_velocities = motion.feet, motion.base_velocity, motion.joint_velocities
     height = foot_clearance(feet, robot)  # (T, E, 4)
     down = planted_feet(feet, robot, CLIP_FPS)
@@ -90,7 +90,7 @@ def measure_gait(robot: Robot, motion: Motion) -> GaitFigures:
 
 
 def swing_height(height: Floats, down: NDArray[np.bool_]) -> float:
-    """Mean over the swings of a robot's feet of their highest point; (T, 4) each. Unfinished swings do not count."""
+    """Return the highest foot position of a swing, averaged over the completed swings of a robot; arguments are (T, 4)."""
     tops = [top for foot in range(height.shape[1]) for top in _swing_tops(height[:, foot], down[:, foot])]
     return float(np.mean(tops)) if tops else float("nan")
 
@@ -102,13 +102,13 @@ def _swing_tops(height: Floats, down: NDArray[np.bool_]) -> list[float]:
 
 
 def _share(part: Floats | NDArray[np.bool_], whole: NDArray[np.bool_]) -> Floats:
-    """Sum of part over time and feet, by that of the whole; (E,)."""
+    """Return (E,) the sum of `part` over time and feet divided by that of `whole`; NaN where the latter is 0."""
     total = whole.sum(axis=(0, 2))
     return np.divide(part.sum(axis=(0, 2)), total, out=np.full(len(total), np.nan), where=total > 0)
 
 
 def airborne_seconds(robot: Robot, rollout: EpisodeRollout) -> Floats:
-    """Return (E,) the longest time with no foot on the ground, up to the end of the episode or to a fall."""
+    """Return (E,) the longest time without ground contact before the end of the episode or a fall, s."""
     trace = rollout.trace
     feet = feet_in_world(robot, trace.position, trace.orientation, trace.joint_angles)  # (T, E, 4, 3)
     flying = (foot_clearance(feet, robot) > AIRBORNE).all(axis=-1) & _alive(rollout)
@@ -120,7 +120,7 @@ def airborne_seconds(robot: Robot, rollout: EpisodeRollout) -> Floats:
 
 
 def flight_rows(subject: Subject, robot: Robot, rollout: EpisodeRollout) -> list[Row]:
-    """Return how long the robots flew, and the share of them that leapt."""
+    """Return rows for the time in the air and the share of episodes with a leap."""
     seconds = airborne_seconds(robot, rollout)
     figures = {"airborne_s": seconds, "flight_share": (seconds >= FLIGHT - 1e-9).astype(np.float64)}
     return [
@@ -130,7 +130,7 @@ def flight_rows(subject: Subject, robot: Robot, rollout: EpisodeRollout) -> list
 
 
 def motor_rows(robot: Robot, suites: Mapping[str, Iterable[EpisodeRollout]], policy: str) -> list[Row]:
-    """Joint speed (99.9th percentile) as a share of the motor's rating: of each suite, and of all together."""
+    """Return rows for the 99.9th percentile of joint speed relative to the motor rating, per suite and for all together."""
     shares = {name: [joint_speed_shares(robot, one) for one in rollouts] for name, rollouts in suites.items()}
     shares = {name: np.concatenate(parts) for name, parts in shares.items() if parts}
     if not shares:
@@ -151,12 +151,12 @@ def motor_rows(robot: Robot, suites: Mapping[str, Iterable[EpisodeRollout]], pol
 
 
 def joint_speed_shares(robot: Robot, rollout: EpisodeRollout) -> NDArray[np.float32]:
-    """Return (n,) of every joint at every control step until the episode ends or the robot falls."""
+    """Return (n,) joint speeds relative to the motor rating, at all control steps before the end of an episode or a fall."""
     speed = np.abs(rollout.trace.joint_velocities) / robot.speed_limit  # (T, E, 12)
     return speed[_alive(rollout)].astype(np.float32).ravel()
 
 
 def _alive(rollout: EpisodeRollout) -> NDArray[np.bool_]:
-    """(T, E)"""
+    """Return (T, E) whether the episode is running and the robot has not fallen."""
     over = np.where(rollout.fell == NEVER_FELL, rollout.end, np.minimum(rollout.fell, rollout.end))
     return np.arange(len(rollout.trace.position))[:, None] <= over

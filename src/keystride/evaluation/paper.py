@@ -1,4 +1,4 @@
-"""The paper's result tables, cell by cell: mean and standard deviation."""
+"""The paper's result tables: mean and standard deviation of every cell."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The recording of one episode, and its files: replay, film, plot."""
+"""The recording of one episode, which can be saved as a replay, a video or a plot."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recording:
-    """T + 1 poses, T joint targets, K keyframes."""
+    """One simulated episode: T + 1 poses, T joint targets and K keyframes with their errors."""
 
     title: str
     policy: str
@@ -39,32 +39,32 @@ class Recording:
     joint_targets: Floats  # (T, 12) rad
     goals: Goals  # (1, K)
     labels: tuple[str, ...]  # (K,)
-    errors: Floats  # (K, 6) as METRICS, NaN where absent
+    errors: Floats  # (K, 6) in the order of METRICS, NaN where absent
     met: NDArray[np.bool_]  # (K,)
-    fell: int  # control step of the fall, or NEVER
+    fell: int  # control step of the fall, or NEVER_FELL
 
     @property
     def times(self) -> Floats:
-        """(T + 1,) s"""
+        """Return the times of the poses (T + 1,), s."""
         return CONTROL_DT * np.arange(len(self.poses), dtype=np.float64)
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """(K,) control steps at which keyframes are due."""
+        """Return the control steps (K,) at which keyframes are due."""
         return self.goals.step[0]
 
     @property
     def angles(self) -> Floats:
-        """(T + 1, 3) roll, pitch, yaw, rad; without jumps by whole turns."""
+        """Return roll, pitch and yaw (T + 1, 3), rad, unwrapped."""
         return np.unwrap(geometry.roll_pitch_yaw(self.poses[:, 3:7]), axis=0)
 
     @property
     def fell_at(self) -> float | None:
-        """s"""
+        """Return the time of the fall in s, or None."""
         return None if self.fell == NEVER_FELL else self.fell * CONTROL_DT
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return a replay as one HTML page that any browser opens, and write it to `path` if one is given."""
+        """Return a replay as a self-contained HTML page, and write it to `path` if given."""
         from keystride.evaluation.rendering.replay import replay_page
 
         page = replay_page(self)
@@ -73,13 +73,13 @@ class Recording:
         return page
 
     def to_video(self, path: str | Path, size: tuple[int, int] = (800, 450)) -> None:
-        """Render a film (.mp4 or .gif) of width and height `size`. Needs the `video` extra and a way to render off screen."""
+        """Render a video (.mp4 or .gif) of `size` (width, height). Needs the `video` extra and off-screen rendering."""
         from keystride.evaluation.rendering.video import write_video
 
         write_video(self, Path(path), size)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Return a Matplotlib figure of the path, height, angles and joints; write it (.png, .svg, .pdf) if a path is given."""
+        """Return a Matplotlib figure of path, height, angles and joints, and write it to `path` (.png, .svg, .pdf) if given."""
         from keystride.evaluation.rendering.plot import draw_recording
         from keystride.evaluation.rendering.plot_style import save_figure
 
@@ -99,7 +99,7 @@ def play_script(
     inbetween: bool = True,
     seconds_after: float = SECONDS_AFTER,
 ) -> Recording:
-    """Simulate a script with one robot that starts in its stance at the origin and faces x."""
+    """Simulate a script with one robot that starts in its stance at the origin, facing x."""
     rollout = run_episodes(
         controller,
         robot,
@@ -116,7 +116,7 @@ def play_script(
 def record(
     rollout: EpisodeRollout, row: int, robot: Robot, *, title: str, policy: str, labels: tuple[str, ...] | None = None
 ) -> Recording:
-    """One robot of a rollout."""
+    """Return the recording of one robot of a rollout."""
     trace, last = rollout.trace, int(rollout.end[row])
     parts = [values[: last + 1, row] for values in (trace.position, trace.orientation, trace.joint_angles)]
     rows = np.flatnonzero(rollout.goals.presence[row].any(axis=-1))
@@ -135,7 +135,7 @@ def record(
 
 
 def ghost_poses(recording: Recording) -> Floats:
-    """Return (K, 19) what each keyframe asked for; where it left something open, what the robot did at that moment."""
+    """Return the poses (K, 19) that keyframes ask for, with components they leave open taken from the robot at that time."""
     goals = recording.goals
     poses = recording.poses[np.minimum(recording.steps, len(recording.poses) - 1)].copy()
     asked, presence = goals.position[0], goals.presence[0]
@@ -148,7 +148,7 @@ def ghost_poses(recording: Recording) -> Floats:
 
 
 def recording_summary(recording: Recording) -> dict[str, Any]:
-    """Return what `keystride play --json` writes: figures alone, no motion."""
+    """Return the results that `keystride play --json` writes, without the motion."""
     return {
         "script": recording.title,
         "policy": recording.policy,

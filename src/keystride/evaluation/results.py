@@ -1,4 +1,4 @@
-"""One row a figure: what every table, the JSON file and the report are made of."""
+"""Result rows, one per figure. Tables, the JSON file and the report are made from them."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,7 +18,7 @@ MET_SHARE = "met_share"
 
 @dataclass(frozen=True)
 class Row:
-    """Mean and standard deviation of one metric over all episodes, those with a fall included."""
+    """Mean and standard deviation of one metric over all episodes, including those with a fall."""
 
     suite: str
     scenario: str
@@ -30,7 +30,7 @@ class Row:
     falls: int
     paper: float | None = None
     paper_std: float | None = None
-    analogous: float | None = None  # the paper's figure for a scenario that is alike, not the same
+    analogous: float | None = None  # the paper's figure for a similar, not identical scenario
     analogous_std: float | None = None
     policy: str = ""
 
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Subject:
-    """What rows are about."""
+    """The suite, scenario and policy that rows are about."""
 
     suite: str
     scenario: str
@@ -54,24 +54,25 @@ def rows_of_goal(
     cells: Cells = NO_CELLS,
     *,
     same: bool = True,
-    counts: NDArray[np.bool_] | None = None,
+    valid: NDArray[np.bool_] | None = None,
 ) -> list[Row]:
-    """Return the rows of the goal-th keyframe (counted from 1) of every episode.
+    """Return the rows for keyframe number `goal` (counted from 1) of every episode.
 
-    cells are the paper's, of the same scenario or of an analogous one; where counts (E,) is False, the keyframe is missed.
+    `cells` are the paper's results, for the same scenario or an analogous one. Where `valid` (E,) is False, the keyframe counts
+    as missed.
     """
     chosen = np.zeros(rollout.goals.step.shape, dtype=bool)
     chosen[:, goal - 1] = True
-    return _rows(subject, str(goal), rollout, chosen, cells, same, counts)
+    return _rows(subject, str(goal), rollout, chosen, cells, same, valid)
 
 
 def rows_of_all_goals(subject: Subject, rollout: EpisodeRollout, cells: Cells = NO_CELLS) -> list[Row]:
-    """Return the rows of every keyframe of every episode."""
+    """Return the rows for all keyframes of all episodes."""
     return _rows(subject, "all", rollout, used(rollout.goals), cells)
 
 
 def single_row(subject: Subject, metric: str, values: Floats, *, episodes: int, falls: int) -> Row:
-    """Return the row of a figure that is not an error at a keyframe: over episodes (n,), or over all frames together (1,)."""
+    """Return the row for a metric other than an error at keyframes; values are (n,) per episode, or (1,) overall."""
     mean, std = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
     return Row(subject.suite, subject.scenario, "all", metric, mean, std, episodes, falls, policy=subject.policy)
 
@@ -83,10 +84,10 @@ def _rows(
     chosen: NDArray[np.bool_],
     cells: Cells,
     same: bool = True,
-    counts: NDArray[np.bool_] | None = None,
+    valid: NDArray[np.bool_] | None = None,
 ) -> list[Row]:
-    """chosen (E, K) of the keyframes."""
-    met = rollout.met if counts is None else rollout.met & counts[:, None]
+    """Return the rows for the keyframes selected by `chosen` (E, K)."""
+    met = rollout.met if valid is None else rollout.met & valid[:, None]
     names = ("paper", "paper_std") if same else ("analogous", "analogous_std")
     found = [
         (metric, values)

@@ -1,4 +1,4 @@
-"""Fixed scenarios as data: the paper's position goals, full poses out of authored clips, and those of the figures."""
+"""Fixed scenarios as data: the paper's position goals, full poses from authored clips, and the courses of the figures."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ Waypoint = tuple[int, tuple[float, ...]]  # control step, metres from the start
 
 @dataclass(frozen=True)
 class Waypoints:
-    """Positions alone, seen from a robot that stands at the origin and faces x."""
+    """Position goals for a robot that stands at the origin, facing x."""
 
     name: str
     waypoints: tuple[Waypoint, ...]
@@ -30,7 +30,7 @@ class Waypoints:
 
 @dataclass(frozen=True)
 class ClipPoses:
-    """Full poses of an authored clip at some of its frames, seen from an earlier frame in which it stands."""
+    """Full poses of an authored clip at some of its frames, relative to an earlier frame in which the robot stands."""
 
     name: str
     clip: str
@@ -44,7 +44,7 @@ class ClipPoses:
 
 
 def poses_of_clip(clip: Clip, start: int, frames: tuple[int, ...]) -> Goals:
-    """Return (1, K) the clip's full poses, moved so that its frame `start` is at the origin and faces x."""
+    """Return the full poses of a clip (1, K), transformed so that frame `start` is at the origin, facing x."""
     rows = np.array(frames)
     goals = empty_goals(1, len(rows))
     turn = -geometry.yaw_of(clip.base_orientation[start])
@@ -58,14 +58,14 @@ def poses_of_clip(clip: Clip, start: int, frames: tuple[int, ...]) -> Goals:
     return goals
 
 
-# The paper's table of keyframe scenarios. Its frame is y up and z forward; ours x forward, y left, z up.
+# The paper's table of keyframe scenarios, converted from its frame (y up, z forward) to ours (x forward, z up).
 ANTICIPATION_SCENARIOS = (
     Waypoints("straight", ((50, (1.0, 0.0, 0.32)), (75, (2.0, 0.0, 0.32)))),
     Waypoints("turn", ((50, (1.0, 0.0, 0.32)), (75, (1.5, 1.0, 0.32)))),
     Waypoints("slow turn", ((50, (1.0, 0.0, 0.32)), (100, (1.5, 1.0, 0.32)))),
 )
 
-# The paper shows its full poses in a picture only: moving forward, jumping, raising a paw.
+# The paper shows its full poses only as pictures: moving forward, jumping, raising a paw.
 MATCHING_SCENARIOS = (
     ClipPoses("walk", "walk_fast", 25, (75, 125)),
     ClipPoses("jump", "jump_forward", 20, (64, 114)),  # at the highest point, and standing again
@@ -90,6 +90,6 @@ TRAJECTORIES = (
     ),
 )
 
-# The paper's timing figure: one goal, several times.
+# The paper's timing figure: one goal, due at different times.
 TIMING_GOAL = (1.0, 0.4, 0.32)
 TIMINGS = tuple(Waypoints(f"{step * CONTROL_DT:g} s", ((step, TIMING_GOAL),)) for step in (40, 60, 90, 130))

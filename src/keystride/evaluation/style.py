@@ -1,4 +1,4 @@
-"""Style, by measures that the discriminator does not see: distributions of joint motion, and gait."""
+"""The style suite: distributions of joint motion and gait, which the discriminator does not see."""
 
 from dataclasses import fields
 
@@ -11,20 +11,20 @@ from keystride.evaluation.suites import Setting, SuiteOutcome, draw_episodes
 from keystride.motion.library import Library
 from keystride.robot.description import Floats, Robot
 
-STRETCH = 100  # frames; 2 s
-CLIP_STRETCHES = 2048  # enough that two draws of the clips hardly differ
-MIN_KEYFRAMES = 4  # at least, so that the stretch holds no idle time after the last
+SEGMENT_FRAMES = 100  # 2 s
+CLIP_SEGMENTS = 2048  # enough for two draws to give nearly the same figures
+MIN_KEYFRAMES = 4  # so that a segment contains no idle time after the last keyframe
 
 
 def style(setting: Setting) -> SuiteOutcome:
-    """Compare the policy on keyframes of the clips with stretches of the clips, both drawn as in training."""
+    """Compare the policy on keyframes from clips with segments of the clips, both sampled as in training."""
     library = setting.libraries.dataset
     drawn = draw_episodes(
         setting, "style", library, random_share=0.0, reference_start=1.0, fewest_keyframes=MIN_KEYFRAMES
     )
     rollout = setting.run("style", setting.contender, drawn.start, drawn.goals)
-    clips = motion_of_clips(setting.robot, library, setting.random("clips"), CLIP_STRETCHES)
-    other = motion_of_clips(setting.robot, library, setting.random("more clips"), CLIP_STRETCHES)
+    clips = motion_of_clips(setting.robot, library, setting.random("clips"), CLIP_SEGMENTS)
+    other = motion_of_clips(setting.robot, library, setting.random("more clips"), CLIP_SEGMENTS)
     performed = motion_of_rollout(setting.robot, rollout)
     rows = [
         *_rows(Subject("style", "policy", setting.contender.name), setting.robot, performed, clips, rollout.falls),
@@ -35,7 +35,7 @@ def style(setting: Setting) -> SuiteOutcome:
 
 def motion_of_rollout(robot: Robot, rollout: EpisodeRollout) -> Motion:
     """Return the motion of the first two seconds of every episode."""
-    trace, some = rollout.trace, slice(0, STRETCH)
+    trace, some = rollout.trace, slice(0, SEGMENT_FRAMES)
     return motion_of_poses(
         robot,
         trace.position[some],
@@ -47,9 +47,9 @@ def motion_of_rollout(robot: Robot, rollout: EpisodeRollout) -> Motion:
 
 
 def motion_of_clips(robot: Robot, library: Library, random: np.random.Generator, count: int) -> Motion:
-    """Stretches of two seconds, or as long as all of the drawn clips last."""
-    first = library.draw(random, count, ahead=STRETCH - 1)
-    frames = library.frames[first + np.arange(STRETCH)[:, None]]  # (T, E)
+    """Return random segments of clips, two seconds each."""
+    first = library.draw(random, count, ahead=SEGMENT_FRAMES - 1)
+    frames = library.frames[first + np.arange(SEGMENT_FRAMES)[:, None]]  # (T, E)
     return motion_of_poses(
         robot,
         frames.position,
@@ -61,9 +61,9 @@ def motion_of_clips(robot: Robot, library: Library, random: np.random.Generator,
 
 
 def frechet_distance(a: Floats, b: Floats) -> float:
-    """Between the normal distributions with the means and covariances of two samples (n, d) and (m, d); their unit.
+    """Return the Fréchet distance between normal distributions fitted to two samples (n, d) and (m, d), in their unit.
 
-    The square of it is the figure that image generation reports.
+    Image generation (FID) reports its square.
     """
     gap = a.mean(axis=0) - b.mean(axis=0)
     first, second = np.cov(a, rowvar=False), np.cov(b, rowvar=False)
@@ -92,5 +92,5 @@ def _rows(subject: Subject, robot: Robot, motion: Motion, reference: Motion, fal
 
 
 def _distance(a: Floats, b: Floats) -> Floats:
-    """Return the distance (1,) between all frames of one and of the other; (T, E, d) each."""
+    """Return the Fréchet distance (1,) between all frames of two motions (T, E, d)."""
     return np.array([frechet_distance(a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1]))])

@@ -1,4 +1,4 @@
-"""The suites: each runs its scenarios under a policy and returns rows and what happened."""
+"""The evaluation suites: each runs a policy on its scenarios and returns result rows and rollouts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,32 +24,34 @@ from keystride.task.sampling import Episodes, EpisodeSampler
 
 NEXT_ONLY = " (next goal only)"  # appended to a scenario's name
 
-Watch = Callable[[str], AbstractContextManager[Progress]]  # shows how far the run of that name is
+Watch = Callable[[str], AbstractContextManager[Progress]]  # shows the progress of a scenario, given its name
 PAPER_RANDOMIZATION = Randomization()
-# Pushes every 1 to 2 s, so that every episode gets some: the training interval is as long as an episode.
-OFTEN = (50, 100)
-NOTHING = Randomization(
+# Every 1 to 2 s, so that every episode has some: the interval in training is as long as an episode.
+FREQUENT_PUSHES = (50, 100)
+NO_RANDOMIZATION = Randomization(
     friction=(0.8, 0.8),  # the model's own
     stiffness=(1.0, 1.0),
     damping=(1.0, 1.0),
     lag_steps=(0, 0),
     push_speed=(0.0, 0.0),
     push_turn=(0.0, 0.0),
-    push_interval=OFTEN,
+    push_interval=FREQUENT_PUSHES,
 )
 FACTORS: dict[str, Randomization] = {
-    "nothing": NOTHING,
-    "friction": replace(NOTHING, friction=PAPER_RANDOMIZATION.friction),
-    "gains": replace(NOTHING, stiffness=PAPER_RANDOMIZATION.stiffness, damping=PAPER_RANDOMIZATION.damping),
-    "lag": replace(NOTHING, lag_steps=PAPER_RANDOMIZATION.lag_steps),
-    "pushes": replace(NOTHING, push_speed=PAPER_RANDOMIZATION.push_speed, push_turn=PAPER_RANDOMIZATION.push_turn),
-    "everything": replace(PAPER_RANDOMIZATION, push_interval=OFTEN),
+    "nothing": NO_RANDOMIZATION,
+    "friction": replace(NO_RANDOMIZATION, friction=PAPER_RANDOMIZATION.friction),
+    "gains": replace(NO_RANDOMIZATION, stiffness=PAPER_RANDOMIZATION.stiffness, damping=PAPER_RANDOMIZATION.damping),
+    "lag": replace(NO_RANDOMIZATION, lag_steps=PAPER_RANDOMIZATION.lag_steps),
+    "pushes": replace(
+        NO_RANDOMIZATION, push_speed=PAPER_RANDOMIZATION.push_speed, push_turn=PAPER_RANDOMIZATION.push_turn
+    ),
+    "everything": replace(PAPER_RANDOMIZATION, push_interval=FREQUENT_PUSHES),
 }
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A policy and what it is called."""
+    """A policy and its name."""
 
     name: str
     policy: Policy
@@ -60,28 +62,28 @@ class Contender:
 
     @property
     def full_poses(self) -> bool:
-        """Whether it is asked for full poses, as the paper's policy is in its tables of poses."""
+        """Return whether the policy was trained on full poses, like the paper's."""
         return set(self.components) == set(COMPONENTS)
 
 
 @dataclass(frozen=True)
 class Libraries:
-    """Seen in training; held out of the same source; from another source altogether."""
+    """The clips that keyframes are sampled from."""
 
-    dataset: Library
-    held_out: Library | None = None
-    unseen: Library | None = None
-    captured: bool = False  # whether the dataset holds motion capture, as the paper's does
+    dataset: Library  # seen in training
+    held_out: Library | None = None  # clips of the same source, held out of training
+    unseen: Library | None = None  # clips of another source
+    captured: bool = False  # whether the dataset contains motion capture, like the paper's
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all suites share."""
+    """The settings that all suites share."""
 
     robot: Robot
     contender: Contender
     libraries: Libraries
-    rival: Contender | None = None  # aware of the next goal only
+    rival: Contender | None = None  # sees the next goal only
     episodes: int = 256
     seed: int = 0
     threads: int = 0
@@ -89,7 +91,7 @@ class Setting:
     watch: Watch = lambda _: nullcontext(lambda _: None)
 
     def random(self, name: str) -> np.random.Generator:
-        """Return a generator that depends on the seed and the name of the scenario alone."""
+        """Return a generator that depends only on the seed and the name of the scenario."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def run(
@@ -102,13 +104,14 @@ class Setting:
         *,
         seconds_after: float = SECONDS_AFTER,
     ) -> EpisodeRollout:
+        """Simulate one episode per start state."""
         world = replace(world or World(), seed=self.seed, threads=self.threads)
         with self.watch(name) as progress:
             return run_episodes(
                 who.policy,
                 self.robot,
                 start,
-                heeded(goals, who.components),
+                restricted_goals(goals, who.components),
                 world=world,
                 progress=progress,
                 inbetween=self.inbetween,
@@ -122,31 +125,32 @@ class SuiteOutcome:
     rollouts: Mapping[str, EpisodeRollout]  # by scenario
 
 
-def heeded(goals: Goals, components: tuple[str, ...]) -> Goals:
-    """Return the goals with only the components that a policy was trained on; it cannot see the others."""
+def restricted_goals(goals: Goals, components: tuple[str, ...]) -> Goals:
+    """Return the goals with only these components: a policy cannot see those that it was not trained on."""
     return with_components(goals, goals.presence & np.isin(COMPONENTS, components))
 
 
 def matching(setting: Setting) -> SuiteOutcome:
-    """Full poses: walk with two goals, jump, paw up. The paper's own poses are unpublished; these are analogous."""
+    """Match full poses: a walk with two goals, a jump, and a raised paw, analogous to the paper's, which are unpublished."""
     rows, rollouts = [], {}
-    for take in MATCHING_SCENARIOS:
-        start = noisy_stance(setting.robot, setting.episodes, setting.random(take.name))
-        goals = take.goals(setting.robot, setting.episodes)
-        rollout = rollouts[take.name] = setting.run(take.name, setting.contender, start, goals)
-        subject = Subject("matching", take.name, setting.contender.name)
-        for goal in range(1, len(take.frames) + 1):
-            cells = paper.PAPER_MATCHING.get((take.name, goal), NO_CELLS) if setting.contender.full_poses else NO_CELLS
-            leap = take.name == "jump" and goal == 1
-            counts = airborne_seconds(setting.robot, rollout) > 0 if leap else None
-            rows += rows_of_goal(subject, rollout, goal, cells, same=False, counts=counts)
-        if take.name == "jump":
+    for scenario in MATCHING_SCENARIOS:
+        name = scenario.name
+        start = noisy_stance(setting.robot, setting.episodes, setting.random(name))
+        goals = scenario.goals(setting.robot, setting.episodes)
+        rollout = rollouts[name] = setting.run(name, setting.contender, start, goals)
+        subject = Subject("matching", name, setting.contender.name)
+        for goal in range(1, len(scenario.frames) + 1):
+            cells = paper.PAPER_MATCHING.get((name, goal), NO_CELLS) if setting.contender.full_poses else NO_CELLS
+            leap = name == "jump" and goal == 1
+            valid = airborne_seconds(setting.robot, rollout) > 0 if leap else None
+            rows += rows_of_goal(subject, rollout, goal, cells, same=False, valid=valid)
+        if name == "jump":
             rows += flight_rows(subject, setting.robot, rollout)
     return SuiteOutcome(rows, rollouts)
 
 
 def generalization(setting: Setting) -> SuiteOutcome:
-    """Keyframes of the training clips, random ones, and those of clips never seen."""
+    """Reach keyframes from the training clips, random keyframes, and keyframes from held-out and unseen clips."""
     rows, rollouts = [], {}
     for name, library, random_share in _sources(setting.libraries):
         drawn = draw_episodes(setting, name, library, random_share)
@@ -160,7 +164,7 @@ def generalization(setting: Setting) -> SuiteOutcome:
 
 
 def anticipation(setting: Setting) -> SuiteOutcome:
-    """Two goals in a row, for a policy that sees both and for one that sees the next only."""
+    """Reach two consecutive goals, with the policy and with one that sees only the next goal."""
     rows, rollouts = [], {}
     for scenario in ANTICIPATION_SCENARIOS:
         for who, suffix in _rivals(setting):
@@ -173,6 +177,7 @@ def anticipation(setting: Setting) -> SuiteOutcome:
 
 
 def run_waypoints(setting: Setting, scenario: Waypoints, who: Contender) -> EpisodeRollout:
+    """Simulate a scenario of position goals from perturbed stances."""
     start = noisy_stance(setting.robot, setting.episodes, setting.random(scenario.name))
     return setting.run(scenario.name, who, start, scenario.goals(setting.robot, setting.episodes))
 
@@ -186,7 +191,7 @@ def draw_episodes(
     reference_start: float = 0.8,
     fewest_keyframes: int = 1,
 ) -> Episodes:
-    """Episodes as in training: the paper's ranges, most robots started in a frame of a clip."""
+    """Sample episodes as in training, with the paper's ranges; `reference_start` is the share that starts in a frame of a clip."""
     metadata = setting.contender.policy.metadata
     config = TaskConfig(
         goals="position" if set(metadata.goal_components) == {"position"} else "pose",
@@ -213,7 +218,7 @@ def _rivals(setting: Setting) -> Iterator[tuple[Contender, str]]:
 
 
 def robustness(setting: Setting) -> SuiteOutcome:
-    """Run the same episodes, half with dataset and half with random keyframes, under each factor."""
+    """Run the same episodes, half with keyframes from clips and half with random ones, under each randomized factor."""
     rows, rollouts = [], {}
     drawn = draw_episodes(setting, "robustness", setting.libraries.dataset, random_share=0.5)
     for name, factor in FACTORS.items():
@@ -226,10 +231,13 @@ def robustness(setting: Setting) -> SuiteOutcome:
 def load_libraries(
     robot: Robot, folders: Sequence[Path], unseen: Sequence[Path] = (), *, authored: bool = True
 ) -> Libraries:
-    """Without any folder, the clips that ship. FileNotFoundError names a folder that holds no library."""
+    """Return the libraries in these folders, plus the built-in clips if `authored` is set or no folder is given.
+
+    Raise FileNotFoundError for a folder that contains no library.
+    """
     for folder in (*folders, *unseen):
         if not (folder / INDEX).is_file():
-            raise FileNotFoundError(2, "no motion library (`keystride motion import` makes one)", str(folder))
+            raise FileNotFoundError(2, "no motion library (`keystride motion import` creates one)", str(folder))
     train = [clip for folder in folders for clip in load_library_clips(folder, "train")]
     if authored or not train:
         train += authored_clips(robot)

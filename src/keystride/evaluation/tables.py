@@ -1,4 +1,4 @@
-"""Rows as tables that a person reads: each scenario a line, each metric a column, the paper's cell under ours."""
+"""Result rows as tables: one line per scenario, one column per metric, the paper's result below ours."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from keystride.evaluation.results import MET_SHARE, Row
 if TYPE_CHECKING:
     from rich.console import Console
 
-FILE_WIDTH = 118  # characters, of tables that go to a file or a pipe
+FILE_WIDTH = 118  # characters, for tables printed to a file or a pipe
 METRIC_HEADINGS = {
     "distance_m": "distance, m",
     "roll_deg": "roll, deg",
@@ -23,7 +23,7 @@ METRIC_HEADINGS = {
     "drift_deg": "drift, deg",
     "airborne_s": "airborne, s",
     "flight_share": "flights of 0.15 s, share",
-    "joint_speed_share": "joint speed (99.9th percentile), share of the rating",
+    "joint_speed_share": "joint speed (99.9th percentile), share of rating",
     "frechet_angles_rad": "Fréchet distance of joint angles, rad",
     "frechet_velocities_rad_s": "Fréchet distance of joint velocities, rad/s",
     "duty_factor": "duty factor",
@@ -31,28 +31,26 @@ METRIC_HEADINGS = {
     "clearance_m": "foot clearance, m",
     "slide_m_s": "movement of planted feet, m/s",
     "slip_m_s": "slip of planted feet, m/s",
-    "skating_share": "feet on the ground that skate, share",
+    "skating_share": "ground contact with a skating foot, share",
     "joint_acceleration": "joint acceleration (rms), rad/s²",
 }
 TITLES = {
     "matching": "Keyframe matching: full poses, analogous to the paper's",
-    "generalization": "Generalization: where keyframes come from",
-    "anticipation": "Anticipation: two goals in a row",
-    "style": "Style: policy beside clips",
+    "generalization": "Generalization: by source of the keyframes",
+    "anticipation": "Anticipation: two consecutive goals",
+    "style": "Style: policy and clips",
     "everyday": "Everyday: scripts as people write them",
     "motors": "Motors: joint speed",
-    "robustness": "Robustness: what each randomised factor costs",
+    "robustness": "Robustness: effect of each randomized factor",
 }
-
-
-FURTHER = ("drift_m", "drift_deg", "airborne_s", "flight_share", "joint_speed_share")  # beside errors
+OTHER_METRICS = ("drift_m", "drift_deg", "airborne_s", "flight_share", "joint_speed_share")  # not errors at keyframes
 
 
 @dataclass(frozen=True)
 class TableCell:
     ours: str
     paper: str = ""
-    better: bool | None = None  # than the paper's mean, where there is one
+    better: bool | None = None  # whether ours is at most the paper's mean; None without one
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def suite_table(suite: str, rows: Sequence[Row]) -> Table:
 
 
 def _error_table(suite: str, rows: Sequence[Row]) -> Table:
-    metrics = [metric for metric in (*METRICS, MET_SHARE, *FURTHER) if any(row.metric == metric for row in rows)]
+    metrics = [metric for metric in (*METRICS, MET_SHARE, *OTHER_METRICS) if any(row.metric == metric for row in rows)]
     lines = []
     for (scenario, goal), group in _grouped(rows).items():
         found = {row.metric: row for row in group}
@@ -79,7 +77,7 @@ def _error_table(suite: str, rows: Sequence[Row]) -> Table:
 
 
 def _style_table(rows: Sequence[Row]) -> Table:
-    """Metrics down, policy and clips across."""
+    """Return a table with one line per metric, and the policy and the clips as columns."""
     scenarios = list(dict.fromkeys(row.scenario for row in rows))
     lines = []
     for metric in dict.fromkeys(row.metric for row in rows):
@@ -119,7 +117,7 @@ def _grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def print_tables(tables: Iterable[Table], console: "Console | None" = None) -> None:
-    """Print tables on the terminal; to a file or a pipe, `FILE_WIDTH` characters wide."""
+    """Print tables as wide as the terminal, or FILE_WIDTH characters wide to a file or a pipe."""
     from rich import box
     from rich.table import Table as RichTable
 

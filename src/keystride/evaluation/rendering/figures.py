@@ -1,4 +1,4 @@
-"""The figures of the report; each function draws one."""
+"""Draw the figures of the report, one per function."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from keystride.evaluation.tables import METRIC_HEADINGS
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Floats
 
-MOST_PATHS = 60  # more only blacken the picture
+MAX_PATHS = 60  # more would only blacken the picture
 
 
 def trajectories(rollouts: Mapping[str, EpisodeRollout]) -> Any:
@@ -74,7 +74,7 @@ def anticipation_figure(rollouts: Mapping[str, EpisodeRollout], scenario: str = 
         *paths, angles = figure.subplots(1, len(pair) + 1)
         for axes, colour, (label, rollout) in zip(paths, (BLUE, ORANGE), pair.items(), strict=False):
             _paths(axes, rollout, colour)
-            _lean(axes, rollout)
+            _headings(axes, rollout)
             _spots(axes, rollout)
             _from_above(axes, f"{scenario}: {label}")
         _yaw_at_first(angles, rollouts)
@@ -82,7 +82,7 @@ def anticipation_figure(rollouts: Mapping[str, EpisodeRollout], scenario: str = 
 
 
 def robustness_figure(rows: Sequence[Row]) -> Any:
-    """Draw distance at keyframes and falls under each randomised factor."""
+    """Draw the distance at keyframes and the falls under each randomized factor."""
     chosen = [row for row in rows if row.metric == "distance_m"]
     names = [row.scenario for row in chosen]
     with styled_figure(9.0, 3.2) as figure:
@@ -144,13 +144,13 @@ def _curve(axes: Any, columns: Mapping[str, Any], name: str, label: str, marker:
 
 
 def _paths(axes: Any, rollout: EpisodeRollout, colour: str) -> None:
-    for e in range(min(len(rollout.end), MOST_PATHS)):
+    for e in range(min(len(rollout.end), MAX_PATHS)):
         path = rollout.trace.position[: _last(rollout, e) + 1, e]
         axes.plot(path[:, 0], path[:, 1], color=colour, linewidth=0.9, alpha=0.3)
 
 
 def _last(rollout: EpisodeRollout, e: int) -> int:
-    """Return the step of the last keyframe: after it, robots only come to rest."""
+    """Return the control step of the last keyframe, after which robots only come to rest."""
     return int(rollout.goals.step[e].max())
 
 
@@ -163,15 +163,15 @@ def _spots(axes: Any, rollout: EpisodeRollout) -> None:
         axes.annotate(str(k), (x_k, y_k), (7, 7), textcoords="offset points", color=RED, fontweight="bold")
 
 
-def _lean(axes: Any, rollout: EpisodeRollout) -> None:
-    """Headings at the first goal."""
-    some = slice(0, MOST_PATHS)
+def _headings(axes: Any, rollout: EpisodeRollout) -> None:
+    """Draw the headings at the first goal as arrows."""
+    some = slice(0, MAX_PATHS)
     at = rollout.trace.position[rollout.goals.step[some, 0], np.arange(len(rollout.end))[some]]
     arrows(axes, at, _first_yaw(rollout)[some], 0.22, INK, alpha=0.35, width=0.006)
 
 
 def _first_yaw(rollout: EpisodeRollout) -> Floats:
-    """Return (E,) rad, at the first goal."""
+    """Return the yaw (E,) at the first goal, rad."""
     rows = np.arange(len(rollout.end))
     return geometry.yaw_of(rollout.trace.orientation[rollout.goals.step[:, 0], rows])
 

@@ -1,4 +1,4 @@
-"""One episode in a picture: the path from above, height, heading, tilt and every joint, with the keyframes marked."""
+"""Plot one episode: the path from above, height, yaw, roll, pitch and every joint, with the keyframes marked."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ ARROW_PERIOD = 0.4  # s between heading arrows
 
 
 def draw_recording(recording: Recording) -> Any:
-    """Return the figure; `plot_style.save_figure` writes it."""
+    """Return the figure of an episode; `plot_style.save_figure` writes it."""
     with styled_figure(13.0, 8.6) as figure:
         rows = figure.add_gridspec(4, 4, height_ratios=(1.0, 1.0, 1.0, 1.5))
         _path(figure.add_subplot(rows[:3, :2]), recording)
@@ -43,7 +43,7 @@ def _title(recording: Recording) -> str:
 
 
 def _path(axes: Any, recording: Recording) -> None:
-    """From above, x to the right and y upwards."""
+    """Draw the path from above, with x to the right and y up."""
     x, y = recording.poses[:, 0], recording.poses[:, 1]
     axes.plot(x, y, color=BLUE, linewidth=2.2, zorder=2, label="base")
     some = slice(0, None, round(ARROW_PERIOD / CONTROL_DT))
@@ -61,7 +61,7 @@ def _path(axes: Any, recording: Recording) -> None:
 
 
 def _mark(axes: Any, recording: Recording, k: int, length: float) -> None:
-    """A keyframe's place, tied to where the robot was at that moment."""
+    """Mark the position of a keyframe, with a line to where the robot was at that time."""
     from matplotlib.patheffects import withStroke
 
     colour, goals = outcome_colour(recording.met[k]), recording.goals
@@ -71,7 +71,7 @@ def _mark(axes: Any, recording: Recording, k: int, length: float) -> None:
     axes.plot(x, y, "o", color=colour, markersize=10, markerfacecolor="white", markeredgewidth=2, zorder=5)
     if goals.presence[0, k, 3]:
         arrows(axes, goals.position[0, k : k + 1], goals.angles[0, k : k + 1, 2], length, colour, zorder=6)
-    side = there_yaw(recording, k) - np.pi / 2  # to the right of the path, off the arrows
+    side = _yaw_when_due(recording, k) - np.pi / 2  # to the right of the path, clear of the arrows
     shift = 13 * np.cos(side), 13 * np.sin(side)
     align = {"ha": "left" if shift[0] > 0 else "right", "va": "center"}
     name = f"{k + 1}  {recording.labels[k]}".rstrip()
@@ -79,8 +79,8 @@ def _mark(axes: Any, recording: Recording, k: int, length: float) -> None:
     text.set_path_effects([withStroke(linewidth=3, foreground="white")])
 
 
-def there_yaw(recording: Recording, k: int) -> float:
-    """Return the robot's yaw at the moment of a keyframe, rad."""
+def _yaw_when_due(recording: Recording, k: int) -> float:
+    """Return the robot's yaw when a keyframe is due, rad."""
     return float(recording.angles[min(int(recording.steps[k]), len(recording.poses) - 1), 2])
 
 
@@ -88,7 +88,7 @@ def _height(axes: Any, recording: Recording) -> None:
     axes.plot(recording.times, recording.poses[:, 2], color=BLUE, linewidth=1.6)
     wanted = recording.goals.height[0]
     _targets(axes, recording, wanted, recording.goals.position[0, :, 2])
-    axes.set_title("height of the base, m", pad=14)  # numbers of the keyframes stand in between
+    axes.set_title("height of the base, m", pad=14)  # leaves room for the keyframe numbers
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.15), max(high, 0.4))
     _moments(axes, recording, labels=True)
@@ -98,7 +98,9 @@ def _yaw(axes: Any, recording: Recording) -> None:
     yaw = recording.angles[:, 2]
     axes.plot(recording.times, np.degrees(yaw), color=BLUE, linewidth=1.6)
     there = yaw[np.minimum(recording.steps, len(yaw) - 1)]
-    wanted = there + geometry.wrap(recording.goals.angles[0, :, 2] - there)  # the turn nearest to the robot's
+    wanted = there + geometry.wrap(
+        recording.goals.angles[0, :, 2] - there
+    )  # the equivalent angle nearest to the robot's
     _targets(axes, recording, recording.goals.presence[0, :, 3], np.degrees(wanted))
     axes.set(title="yaw, degrees")
     _moments(axes, recording)
@@ -117,7 +119,7 @@ def _tilt(axes: Any, recording: Recording) -> None:
 
 
 def _joints(axes: Any, recording: Recording, leg: int) -> None:
-    """Angles as lines, the motors' targets as thin dashes, postures of keyframes as dots."""
+    """Draw joint angles as lines, motor targets as thin dashes and keyframe postures as dots."""
     for i, (name, colour) in enumerate(zip(LEG_JOINTS, JOINT_COLOURS, strict=True)):
         joint = 3 * leg + i
         angles = np.degrees(recording.poses[:, 7 + joint])
@@ -129,8 +131,8 @@ def _joints(axes: Any, recording: Recording, leg: int) -> None:
             axes, recording, recording.goals.presence[0, :, 4], np.degrees(recording.goals.posture[0, :, joint]), 4
         )
     axes.set(title=f"{LEG_TITLES[leg]}, degrees", xlabel="s")
-    axes.plot([], [], "--", color=SOFT, lw=0.9, label="motor's target")
-    axes.plot([], [], "o", color=SOFT, markersize=4, markerfacecolor="white", label="keyframe's posture")
+    axes.plot([], [], "--", color=SOFT, lw=0.9, label="motor target")
+    axes.plot([], [], "o", color=SOFT, markersize=4, markerfacecolor="white", label="keyframe posture")
     _moments(axes, recording)
 
 
@@ -149,7 +151,7 @@ def _targets(axes: Any, recording: Recording, wanted: Any, values: Floats, size:
 
 
 def _moments(axes: Any, recording: Recording, *, labels: bool = False) -> None:
-    """A thin line at every keyframe's time, and at a fall."""
+    """Draw a thin line at the time of every keyframe, and shade the time after a fall."""
     for k, step in enumerate(recording.steps):
         axes.axvline(step * CONTROL_DT, color=outcome_colour(recording.met[k]), linewidth=0.8, alpha=0.5, zorder=1)
         if labels:

@@ -1,4 +1,4 @@
-"""One style for all figures: fonts, lines, and how a figure becomes a file or a part of a page."""
+"""The common style of all figures, and functions that save them to files or embed them in pages."""
 
 import io
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ MATPLOTLIB_STYLE = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "figure.facecolor": "white",
-    "svg.hashsalt": "keystride",  # the same figure gives the same file
+    "svg.hashsalt": "keystride",  # makes files reproducible
 }
 
 
@@ -49,7 +49,7 @@ def _styled() -> Iterator[None]:
 
 @contextmanager
 def styled_figure(width: float, height: float) -> Iterator[Any]:
-    """A figure in our style, closed afterwards; inches. Without pyplot, which would look for a screen."""
+    """Provide a figure in the common style; sizes are in inches. It does without pyplot, which would look for a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -60,16 +60,16 @@ def styled_figure(width: float, height: float) -> Iterator[Any]:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """PNG, SVG or PDF by the name's ending; ValueError for another. Whole or not at all."""
+    """Write a figure atomically, as PNG, SVG or PDF by file extension; raise ValueError for any other."""
     kind = path.suffix.lower().lstrip(".") or "png"
     if kind not in ("png", "svg", "pdf"):
-        raise ValueError(f"{path}: a picture ends in .png, .svg or .pdf")
+        raise ValueError(f"{path}: the name of a figure must end in .png, .svg or .pdf")
     with open_atomically(path) as file, _styled():
         figure.savefig(file, format=kind, dpi=150)
 
 
 def as_svg(figure: Any) -> str:
-    """For a page: without the XML head."""
+    """Return the figure as an SVG element for an HTML page, without the XML header."""
     buffer = io.StringIO()
     with _styled():
         figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -78,6 +78,6 @@ def as_svg(figure: Any) -> str:
 
 
 def arrows(axes: Any, places: Floats, yaw: Floats, length: float, colour: str, **kwargs: Any) -> None:
-    """Headings at places (n, 2 or more), as arrows of a length in the axes' own unit."""
+    """Draw headings as arrows at places (n, 2 or more), with a length in data units."""
     style = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.004, "zorder": 3, **kwargs}
     axes.quiver(places[:, 0], places[:, 1], length * np.cos(yaw), length * np.sin(yaw), color=colour, **style)

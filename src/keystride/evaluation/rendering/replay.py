@@ -1,4 +1,4 @@
-"""A replay of one episode as a single HTML file that works offline, and the robot's shapes as plain data for it."""
+"""Replay one episode in a single HTML file that works offline."""
 
 import base64
 import json
@@ -29,6 +29,7 @@ WORLD = 0  # MuJoCo's first body
 
 
 def replay_page(recording: Recording) -> str:
+    """Return the HTML page."""
     folder = files("keystride.evaluation.rendering") / "replay_page"
     parts = {
         "title": escape(recording.title),
@@ -37,16 +38,17 @@ def replay_page(recording: Recording) -> str:
         "script": "\n".join((folder / name).read_text(encoding="utf-8") for name in REPLAY_SCRIPTS),
     }
     page = (folder / "page.html").read_text(encoding="utf-8")
-    # In one pass: what was put in is never searched again, so a label may say [[script]].
+    # A single pass does not search inserted text again, so a label may contain [[script]].
     return re.sub(r"\[\[(\w+)\]\]", lambda mark: parts[mark[1]], page)
 
 
 def replay_data(recording: Recording) -> dict[str, Any]:
+    """Return everything that the page shows, as plain data."""
     return {
         "title": recording.title,
         "policy": recording.policy,
         "step": CONTROL_DT,
-        "robot": robot_looks(recording.robot),
+        "robot": robot_shapes(recording.robot),
         "poses": _packed(recording.poses),
         "width": recording.poses.shape[1],
         "fell": recording.fell_at,
@@ -69,17 +71,17 @@ def _keyframe(recording: Recording, k: int, pose: Floats) -> dict[str, Any]:
 
 
 def _packed(poses: Floats) -> str:
-    """Little-endian single precision, base64."""
+    """Return the poses as base64 of little-endian single-precision numbers."""
     return base64.b64encode(poses.astype("<f4").tobytes()).decode()
 
 
 def _json(data: Any) -> str:
-    """Safe inside a script element: a label cannot close it."""
+    """Return JSON that is safe inside a script element: no label can close the element."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def robot_looks(robot: Robot) -> dict[str, Any]:
-    """Bodies in the order of the tree, the base first; its joints in the robot's order. Metres; quaternions w x y z."""
+def robot_shapes(robot: Robot) -> dict[str, Any]:
+    """Return the robot's bodies in tree order, starting with the base, and its shapes. Metres; quaternions are w x y z."""
     model = load_model(robot)
     base = model.body(robot.base_body).id
     bodies = [_body(model, robot, body, base) for body in range(base, model.nbody)]

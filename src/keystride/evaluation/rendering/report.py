@@ -1,4 +1,4 @@
-"""One HTML file with every table and figure of an evaluation."""
+"""Write the tables and figures of an evaluation as one HTML page."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from keystride.evaluation.suites import SuiteOutcome
 from keystride.evaluation.tables import Table, TableCell, suite_table
 
 SUITE_NOTES = {
-    "matching": "Full poses: position, roll, pitch, yaw and posture, from a stance with small random differences.",
-    "generalization": "Up to five keyframes an episode, drawn as in training. Dotted lines: what counts as met.",
-    "anticipation": "Position goals 1 s and 0.5 s (slow: 1 s) apart. Boxes hold the middle half of the episodes.",
-    "style": "Two seconds each: the policy on keyframes of the clips, and stretches of the clips themselves. "
-    "The clips' Fréchet distance is that between two draws of them, the least that could be reached.",
-    "everyday": "Scripts as people write them, each robot in a slightly different stance. Drift: the farthest from where it "
-    "stood, from one second after the last keyframe on.",
-    "motors": "Of every joint at every control step, until the end or a fall; 1 is what the motor is rated for.",
-    "robustness": "The same episodes, half with dataset and half with random keyframes; pushes come every 1 to 2 s.",
+    "matching": "Full poses: position, roll, pitch, yaw and posture, starting from a slightly perturbed stance.",
+    "generalization": "Up to five keyframes per episode, sampled as in training. Dotted lines: thresholds for meeting a keyframe.",
+    "anticipation": "Position goals due after 1 s and another 0.5 s (slow turn: 1 s). Boxes show the middle half of the episodes.",
+    "style": "Segments of two seconds: the policy on keyframes from clips, and the clips themselves. The Fréchet distance of "
+    "the clips is that between two random samples of them, the lowest possible value.",
+    "everyday": "Scripts as people write them, starting from slightly perturbed stances. Drift: the largest distance from where "
+    "the robot stood one second after the last keyframe.",
+    "motors": "Over all joints and control steps before the end of an episode or a fall; 1 is the motor's rated speed.",
+    "robustness": "The same episodes, half with keyframes from clips and half with random ones; pushes every 1 to 2 s.",
 }
 
 CONTENT_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -39,7 +39,7 @@ def report_page(
     shown: Iterable[Picture] = (),
     curve: Mapping[str, Any] | None = None,
 ) -> str:
-    """about is a line on what was measured; shown are pictures beyond those of the suites."""
+    """Return the page. `about` is a line on what was measured, `shown` are pictures in addition to those of the suites."""
     sections = [_section(suite, outcome) for suite, outcome in outcomes.items()]
     extra = "".join(map(figure_html, shown))
     if extra:
@@ -51,14 +51,14 @@ def report_page(
     return html_page(
         "Keystride evaluation",
         f"<p>{escape(about)}</p>"
-        "<p>Mean ± standard deviation over all episodes, those with a fall included. Below each, in grey, the paper's "
-        "cell; green where ours is not worse.</p>"
+        "<p>Mean ± standard deviation over all episodes, including those with a fall. The paper's result is below each in grey; "
+        "ours is green where it is at least as good.</p>"
         f"{''.join(sections)}",
     )
 
 
 def html_page(title: str, body: str) -> str:
-    """Return a page that needs no other file and fetches none; body is HTML."""
+    """Return a self-contained page with this body, which is HTML."""
     style = css_variables() + (files("keystride.evaluation.rendering") / "report.css").read_text(encoding="utf-8")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -80,7 +80,7 @@ def _pictures(suite: str, outcome: SuiteOutcome) -> list[Picture]:
     if suite == "anticipation":
         return [
             Picture(
-                "The turn, from above; arrows: heading at the first goal.",
+                "The turn from above; arrows show the heading at the first goal.",
                 figures.anticipation_figure(outcome.rollouts),
             )
         ]

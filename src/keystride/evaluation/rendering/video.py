@@ -1,4 +1,4 @@
-"""One episode as a film, drawn off screen, or in a window; keyframes are drawn as translucent robots."""
+"""Render one episode to a video or show it in a window, with keyframes as translucent robots."""
 
 import time
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.model import SEEN_GROUPS, load_model, load_spec, look
 
 VIDEO_FPS = 25  # every second control step
-GLIDE = 0.25  # s, time constant of the camera that follows
-VIDEO_FORMATS: dict[str, dict[str, Any]] = {  # by the file's ending
+CAMERA_LAG = 0.25  # s, time constant of the camera that follows the robot
+VIDEO_FORMATS: dict[str, dict[str, Any]] = {  # by file extension
     ".mp4": {"codec": "libx264", "quality": 7, "macro_block_size": 2},
-    ".gif": {  # for pages that show no films: half the frames, half the size, its own palette
+    ".gif": {  # for pages that cannot show videos: half the frame rate, half the size, an optimized palette
         "codec": "gif",
         "ffmpeg_log_level": "error",
         "pix_fmt_out": "pal8",
@@ -30,20 +30,23 @@ VIDEO_FORMATS: dict[str, dict[str, Any]] = {  # by the file's ending
         ],
     },
 }
-GEOMS = 20_000  # a robot is some hundred, and every keyframe is one
+MAX_GEOMS = 20_000  # a robot has several hundred, and every keyframe shown is a robot
 MET_COLOUR, MISSED_COLOUR = (0.10, 0.66, 0.40), (0.86, 0.25, 0.21)
-FAINT_OPACITY, BRIGHT_OPACITY = 0.06, 0.2  # opacity of each part long before a keyframe's time and at it; parts overlap
-NEAR = 0.4  # s
-AHEAD, LINGER = 2, 0.3  # keyframes to come that are shown, and seconds for which a past one is
-SMALL = 0.047  # m: shapes that fit into a ball of this radius are left out, but for the feet
+FAINT_OPACITY, BRIGHT_OPACITY = 0.06, 0.2  # of each part, long before a keyframe is due and when it is; parts overlap
+NEAR = 0.4  # s before or after its time that a keyframe is bright
+AHEAD, LINGER = 2, 0.3  # number of upcoming keyframes shown, and seconds that a past one stays
+SMALL = 0.047  # m, bounding radius below which shapes other than feet are omitted
 
 
 def write_video(recording: Recording, path: Path, size: tuple[int, int] = (800, 450)) -> None:
-    """An MP4 or GIF file, by its ending. ModuleNotFoundError without the video extra, RuntimeError where nothing can be drawn."""
+    """Write an MP4 or GIF file, by file extension.
+
+    Raise ModuleNotFoundError without the `video` extra, RuntimeError if off-screen rendering is not available.
+    """
     import imageio_ffmpeg
 
     frames = draw_frames(recording, size)
-    first = next(frames)  # before the file is opened: without graphics none is left behind
+    first = next(frames)  # before the file is opened, so that none is left behind if rendering fails
     kind = path.suffix.lower()
     with part_file(path) as part:
         writer = imageio_ffmpeg.write_frames(str(part), size, fps=VIDEO_FPS, **VIDEO_FORMATS[kind])
@@ -55,7 +58,7 @@ def write_video(recording: Recording, path: Path, size: tuple[int, int] = (800, 
 
 
 def draw_frames(recording: Recording, size: tuple[int, int]) -> Iterator[NDArray[np.uint8]]:
-    """Return (height, width, 3) 25 a second; the camera follows the robot from its side."""
+    """Yield images (height, width, 3), 25 per second; the camera follows the robot from the side."""
     width, height = size
     model = _model(recording, size)
     data, ghosts, camera = mujoco.MjData(model), Ghosts(recording), _camera(recording)
@@ -72,10 +75,10 @@ def draw_frames(recording: Recording, size: tuple[int, int]) -> Iterator[NDArray
 
 def _renderer(model: Any, width: int, height: int) -> Any:
     try:
-        return mujoco.Renderer(model, height, width, max_geom=GEOMS)
-    except Exception as error:  # the platform's own: no display, no EGL, no OSMesa
+        return mujoco.Renderer(model, height, width, max_geom=MAX_GEOMS)
+    except Exception as error:  # platform-specific: no display, no EGL, no OSMesa
         raise RuntimeError(
-            "nothing to draw with: MuJoCo finds neither EGL nor OSMesa "
+            "cannot render: MuJoCo finds neither EGL nor OSMesa "
             "(Debian: apt install libegl1 libgl1-mesa-dri, or libosmesa6)"
         ) from error
 
@@ -83,7 +86,7 @@ def _renderer(model: Any, width: int, height: int) -> Any:
 def _model(recording: Recording, size: tuple[int, int]) -> Any:
     spec = load_spec(recording.robot)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = size
-    # Without a graphics card these decide whether a film takes seconds or minutes.
+    # Without a graphics card, these decide whether a video takes seconds or minutes.
     spec.visual.quality.offsamples = 2
     spec.visual.quality.numslices, spec.visual.quality.numstacks = 16, 8
     spec.visual.quality.shadowsize = 1024
@@ -91,7 +94,7 @@ def _model(recording: Recording, size: tuple[int, int]) -> Any:
 
 
 def _camera(recording: Recording) -> Any:
-    """From the side on which the path goes on, at a distance that keeps near keyframes in view."""
+    """Return a camera at a distance that keeps the next keyframes in view."""
     camera = mujoco.MjvCamera()
     camera.lookat[:] = [*recording.poses[0, :2], 0.2]
     camera.azimuth, camera.elevation, camera.distance = 130.0, -20.0, 1.8
@@ -99,12 +102,12 @@ def _camera(recording: Recording) -> Any:
 
 
 def _follow(camera: Any, pose: np.ndarray, seconds: float) -> None:
-    share = 1.0 - np.exp(-seconds / GLIDE)
+    share = 1.0 - np.exp(-seconds / CAMERA_LAG)
     camera.lookat[:2] += share * (pose[:2] - camera.lookat[:2])
 
 
 class Ghosts:
-    """The keyframes of a recording, posed once; `add` puts those of a moment into a scene."""
+    """The keyframes of a recording as translucent robots; `add` puts those visible at a given time into a scene."""
 
     def __init__(self, recording: Recording) -> None:
         self._model, self._option = _plain_model(recording.robot), look()
@@ -121,19 +124,20 @@ class Ghosts:
 
 
 def shown(wait: Floats) -> list[int]:
-    """Return which keyframes to draw, given the seconds until each is due; drawing all of them would be confusing."""
+    """Return the indices of the keyframes to draw, given the seconds until each is due: the next few and any that just passed."""
     coming = [int(k) for k in np.argsort(wait) if wait[k] >= 0][:AHEAD]
     return [*np.flatnonzero((wait < 0) & (wait > -LINGER)).tolist(), *coming]
 
 
 def opacity(wait: float) -> float:
+    """Return the opacity of a keyframe that is due in `wait` seconds."""
     return (FAINT_OPACITY if wait >= 0 else 0.0) + (BRIGHT_OPACITY - FAINT_OPACITY) * float(
         np.exp(-((wait / NEAR) ** 2))
     )
 
 
 def _plain_model(robot: Robot) -> Any:
-    """Return the robot without its small parts: where translucent shapes overlap, they turn opaque."""
+    """Return the robot without its small parts, because overlapping translucent shapes look opaque."""
     full, spec = load_model(robot), load_spec(robot)
     seen = [g for g in range(full.ngeom) if full.geom_group[g] in SEEN_GROUPS and full.geom_bodyid[g] > 0]
     small = [g for g in seen if full.geom_rbound[g] < SMALL and full.geom_type[g] != mujoco.mjtGeom.mjGEOM_SPHERE]
@@ -153,13 +157,13 @@ def _tint(scene: Any, first: int, rgba: tuple[float, ...]) -> None:
     for i in range(first, scene.ngeom):
         geom = scene.geoms[i]
         geom.matid, geom.emission, geom.specular = -1, 0.15, 0.0
-        geom.category = mujoco.mjtCatBit.mjCAT_DECOR.value  # else it would throw a shadow
+        geom.category = mujoco.mjtCatBit.mjCAT_DECOR.value  # casts no shadow
         geom.transparent = 1
         geom.rgba[:] = rgba
 
 
 def show_window(recording: Recording) -> None:
-    """Play the episode in a loop, in real time, until the window is closed; needs a screen."""
+    """Play the episode in a loop, in real time, until the window is closed. Needs a display."""
     from mujoco import viewer
 
     model = load_model(recording.robot)

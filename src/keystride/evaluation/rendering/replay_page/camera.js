@@ -1,4 +1,4 @@
-// An eye on an orbit: drag turns, right drag or shift moves, the wheel zooms; two fingers do both.
+// Orbit camera: drag to rotate, right-drag or shift-drag to move, scroll to zoom; two fingers do both.
 
 class Camera {
   constructor(canvas, target) {
@@ -47,10 +47,10 @@ class Camera {
     this.onpan?.();
   }
 
-  // Glides after a point over the ground, with a time constant in seconds.
+  // Follow a point on the ground, with a time constant of 0.25 s.
   glide(point, seconds) {
     const away = Math.hypot(point[0] - this.target[0], point[1] - this.target[1]);
-    const share = away < 0.001 ? 0 : 1 - Math.exp(-seconds / 0.25);  // comes to rest at a millimetre
+    const share = away < 0.001 ? 0 : 1 - Math.exp(-seconds / 0.25);  // stop within a millimetre
     for (const i of [0, 1]) this.target[i] += share * (point[i] - this.target[i]);
   }
 

@@ -59,13 +59,13 @@ function looking(eye, target) {
   ]);
 }
 
-// Flattens everything onto the ground along the light.
+// Project onto the ground along the light.
 function shadowMatrix(light) {
   const [x, y, z] = light;
   return new Float32Array([1, 0, 0, 0, 0, 1, 0, 0, -x / z, -y / z, 0, 0, 0, 0, 0.002, 1]);
 }
 
-// Where each body is, for one pose: position 3, quaternion 4, joint angles.
+// Positions of all bodies in one pose: position 3, quaternion 4, joint angles.
 function bodyMatrices(bodies, pose) {
   const places = [];
   for (const body of bodies) {
@@ -80,7 +80,7 @@ function bodyMatrices(bodies, pose) {
   return places.map(([position, q]) => poseMatrix(position, q));
 }
 
-// Between two poses; quaternions straight and then to unit length, which is enough for 20 ms.
+// Interpolate two poses; normalized linear interpolation of quaternions is accurate enough over 20 ms.
 function blend(a, b, share) {
   const near = a[3] * b[3] + a[4] * b[4] + a[5] * b[5] + a[6] * b[6] < 0 ? -1 : 1;
   const out = Array.from(a, (v, i) => v + share * ((i > 2 && i < 7 ? near * b[i] : b[i]) - v));

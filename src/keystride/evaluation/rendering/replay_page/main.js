@@ -1,4 +1,4 @@
-// Time runs here; everything else is drawn from it.
+// Keep the time and redraw everything when it changes.
 
 function unpack(text, width) {
   const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0)), numbers = new DataView(bytes.buffer);
@@ -55,7 +55,7 @@ function start() {
     if (byId("follow").checked) camera.glide(pose, passed);
     const view = camera.view(), sight = [state.time, shown, canvas.width, canvas.height, ...view.matrix].join();
     if (sight !== state.sight) show(view, pose, shown);
-    state.sight = sight;  // a still picture costs nothing
+    state.sight = sight;  // nothing is redrawn while nothing changes
     requestAnimationFrame(frame);
   };
 

@@ -1,4 +1,4 @@
-// Everything beside the picture: the table of errors, the timeline, and tags over the keyframes.
+// The interface around the scene: the table of errors, the timeline, and labels at the keyframes.
 
 const HEADINGS = ["#", "keyframe", "dist.\nm", "roll\n°", "pitch\n°", "yaw\n°", "post.\n°", "height\nm"];
 const DIGITS = [2, 0, 0, 0, 0, 2];
@@ -57,7 +57,7 @@ function makeTags(data) {
     make("span", byId("tags"), keyframe.label ? `${i + 1} ${keyframe.label}` : `${i + 1}`, `tag ${outcome(keyframe)}`));
 }
 
-// Puts each tag over its keyframe, or out of sight when that is behind the eye.
+// Place each label at its keyframe, or hide it when the keyframe is behind the camera.
 function placeTags(tags, data, view, canvas, shown) {
   tags.forEach((tag, i) => {
     const [x, y, z] = data.keyframes[i].pose, m = view.matrix, top = z + 0.17;

@@ -1,4 +1,4 @@
-// Draws one moment: the ground, the path, the robot with its shadow, and the keyframes as ghosts.
+// Draw one point in time: the ground, the path, the robot with its shadow, and the keyframes as ghosts.
 
 const SKY = [0.93, 0.95, 0.97], LIGHT = unit([0.35, 0.45, 1.0]);
 const MET = [0.10, 0.66, 0.40], MISSED = [0.86, 0.25, 0.21], PATH = [0.15, 0.39, 0.79];
@@ -52,7 +52,7 @@ class Scene {
     gl.depthMask(true);
   }
 
-  // The stencil lets every spot darken once, however many bodies lie over it.
+  // The stencil darkens every pixel once, however many bodies overlap it.
   drawShadow(view, matrices) {
     const { gl } = this, use = this.use("flat", view);
     gl.uniformMatrix4fv(use("flatten"), false, this.flatten);
@@ -71,7 +71,7 @@ class Scene {
     this.strip(band);
   }
 
-  // Depth first, then colour on the nearest surface alone: no inner walls shine through.
+  // Depth first, then colour on the nearest surface only, so that inner walls do not show through.
   drawGhost(view, ghost, time) {
     const { gl } = this, wait = ghost.time - time;
     const alpha = (wait < 0 ? 0.08 : 0.20) + 0.40 * Math.exp(-((wait / 0.5) ** 2));

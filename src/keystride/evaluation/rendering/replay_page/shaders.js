@@ -1,4 +1,4 @@
-// What runs on the graphics card.
+// GLSL shaders.
 
 const SOLID = {
   vertex: `#version 300 es

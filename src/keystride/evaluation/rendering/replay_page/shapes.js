@@ -1,4 +1,4 @@
-// Primitive shapes to triangles: each vertex is position 3, normal 3, colour 3, glow 1.
+// Triangulate primitive shapes: each vertex is position 3, normal 3, colour 3, glow 1.
 
 const AROUND = 20, ARCS = 6;
 
