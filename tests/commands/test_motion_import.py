@@ -64,7 +64,7 @@ def test_nothing_is_written_when_nothing_can_be_imported(tmp_path: Path, capsys:
     ("arguments", "message"),
     [
         (["--from", "csv", "nowhere", "--out", "x"], "nowhere does not exist"),
-        (["--from", "csv", ".", "--out", "x"], "no file of the kind csv"),
+        (["--from", "csv", ".", "--out", "x"], "contains no csv files"),
         (["--from", "csv", "a.csv", "--out", "x", "--joint-order", "FL FL"], "joint order"),
         (["--from", "csv", "a.csv", "--out", "full"], "not a library"),
     ],

@@ -265,7 +265,8 @@ def test_runs_are_told_and_drawn_side_by_side(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"), [(["nowhere"], "no policy 'nowhere'"), (["{run}", "--plot", "a.bmp"], "must end in .png")]
+    ("arguments", "complaint"),
+    [(["nowhere"], "no policy 'nowhere'"), (["{run}", "--plot", "a.bmp"], "must end in .png")],
 )
 def test_what_can_not_be_done_is_told_in_a_line(
     arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -48,7 +48,7 @@ def test_export_says_what_is_wrong(bundle: Path, tmp_path: Path, capsys: pytest.
     assert refused(capsys, "export", str(bundle)).startswith("error: nothing to write: give --out")
     assert refused(capsys, "export", "nobody", "--out", out).startswith("error: no policy 'nobody': ")
     assert "broken.onnx: it is not an ONNX file" in refused(capsys, "export", str(broken), "--out", out)
-    assert "is not a run" in refused(capsys, "export", str(bundle), "--newest", "--out", out)
+    assert "is not a training run" in refused(capsys, "export", str(bundle), "--newest", "--out", out)
     assert not Path(out).exists()
 
 

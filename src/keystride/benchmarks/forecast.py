@@ -22,7 +22,7 @@ class BenchmarkForecast:
     policy: str = "go2-pose"
     """A shipped policy's name, or a bundle: a forecast by critic needs the bundle's critics."""
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     scripts: int = 64
     """Random scripts to play."""
     rollouts: int = 64

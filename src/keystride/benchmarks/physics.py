@@ -41,7 +41,7 @@ class BenchmarkPhysics:
     envs: int = 1024
     """Robots simulated at once."""
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     threads: int = 0
     """Number of threads. 0: one for each core."""
     rounds: int = 31

@@ -29,7 +29,7 @@ class BenchmarkPolicy:
     policy: str = DEFAULT_POLICY
     """Name of a shipped policy, a bundle folder, an ONNX file or a training run."""
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     steps: int = 5000
     """Number of control steps to time."""
     robots: int = 4096

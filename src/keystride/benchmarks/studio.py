@@ -58,7 +58,7 @@ class BenchmarkStudio:
     policy: str = "go2-pose"
     """Name of a shipped policy, an ONNX file, a bundle folder or a run."""
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     keyframes: tuple[int, ...] = (10, 60)
     """Lengths of the scripts that are forecast and simulated again."""
     seconds: float = 600.0

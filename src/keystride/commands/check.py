@@ -1,4 +1,4 @@
-"""`keystride check`: report mistakes in keyframe scripts, and what the robot can hardly do."""
+"""`keystride check`: report mistakes in keyframe scripts, and keyframes beyond the robot's limits."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckScripts:
-    """Check keyframe scripts: print each as a table with the speed and turn rate it requires.
+    """Check keyframe scripts: print each as a table with the speeds and turn rates it requires.
 
-    Warn where that is more than the robot can do. If a script has mistakes, list all of them by file, line and field, and
-    exit with code 2.
+    Warns where these exceed what the robot can do. If a script has mistakes, lists all of them by file, line and field, and
+    exits with code 2.
     """
 
     scripts: Annotated[
@@ -36,19 +36,20 @@ class CheckScripts:
     """Keyframe scripts, YAML or JSON."""
 
     policy: str | None = None
-    """Warn where a script leaves the trained ranges of this policy: a shipped name, a bundle folder or an ONNX file."""
+    """Also warn where a script exceeds the training ranges of this policy: the name of a built-in policy, a bundle folder or an
+    ONNX file."""
 
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
 
     waypoints: bool = False
     """Print the waypoints that fill gaps longer than the policy was trained on."""
 
     inbetween: bool = True
-    """Fill such gaps before checking, as `keystride play` does. With --no-inbetween, check the script alone."""
+    """With --no-inbetween, check the script alone, without waypoints in gaps longer than the policy was trained on."""
 
     schema: bool = False
-    """Print only the JSON Schema of scripts, for editors."""
+    """Print the JSON Schema of scripts, for use in editors, and exit."""
 
     def run(self) -> int:
         if self.schema:
@@ -72,7 +73,7 @@ def _print_schema() -> int:
 
 
 def _metadata(command: CheckScripts, robot: Robot) -> Metadata:
-    """Return the metadata of the policy that scripts are checked against."""
+    """Return the metadata of the policy to check scripts against."""
     from keystride.policy import DEFAULT_POLICY
     from keystride.policy.runtime import Policy
 
@@ -80,7 +81,7 @@ def _metadata(command: CheckScripts, robot: Robot) -> Metadata:
 
 
 def _check(path: Path, command: CheckScripts, robot: Robot, metadata: Metadata | None) -> int:
-    """Print the report on one file and return its exit code, so that the others are checked too."""
+    """Print the report on one file and return its exit code; mistakes do not keep other files from being checked."""
     import sys
 
     from rich.console import Console
@@ -110,7 +111,7 @@ def _report(
     console.print(_table(script, robot))
     outside = [] if metadata is None else outside_training(script, metadata, robot, inbetween=command.inbetween)
     plan = None
-    if script.stage is not None and command.inbetween:  # the path to be judged is the one over the waypoints
+    if script.stage is not None and command.inbetween:  # obstacles are checked along the waypoints
         plan = planned(script, metadata or _metadata(command, robot), robot)
     for warning in (*warnings(script, robot, plan), *outside):
         console.print(Text(f"warning: keyframe {warning.row + 1}: {warning.message}", style="yellow"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`keystride deploy`: play a script on a Go2 or on a simulated one, inject faults, show flight logs."""
+"""`keystride deploy`: play a script on a real or simulated Go2, inject faults, show flight logs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,19 @@ EXIT_STOPPED = 3  # the robot was stopped before the script's end
 class DeployGo2:
     """Play a script on a Go2: release its motion service, stand up, wait for the start, play, lie down.
 
-    Press Enter (or the remote's start button) to start, s (or X) to stop and lie down, any other key (or the remote's B)
-    for the emergency stop. Exit code 0: the script was played. 2: refused, nothing moved. 3: the robot was stopped.
+    Press Enter (or start on the remote) to start, s (or X) to stop and lie down, any other key (or B) for an emergency stop.
+    Exit code 0: the script was played. 2: refused, nothing moved. 3: the robot was stopped.
+
+    Try it without a robot, first in this process, then against a simulated robot in another terminal:
+    `keystride deploy go2 --policy go2 --script examples/walk.yaml --dry-run`;
+    `keystride deploy sim`, then `keystride deploy go2 --policy go2 --script examples/walk.yaml --interface lo`.
     """
 
     policy: str
-    """A shipped policy's name, a bundle folder or an ONNX file."""
+    """Name of a built-in policy, a bundle folder or an ONNX file."""
 
     script: Path
-    """Keyframe script, YAML or JSON; it starts where the robot stands."""
+    """Keyframe script, YAML or JSON. It starts where the robot stands."""
 
     interface: str = "eth0"
     """Network interface to the robot, by name or address; lo reaches the simulated robot."""
@@ -53,13 +57,13 @@ class DeployGo2:
     """Start automatically after standing for this many seconds, instead of waiting for a key."""
 
     doubtful: bool = False
-    """Play a script even if it asks for more than a Go2 can do."""
+    """Play the script even if it exceeds what a Go2 can do."""
 
     confirmed: bool = False
     """Skip the checklist."""
 
     fence: float | None = None
-    """Largest distance from the start, m; 1 m beyond the farthest keyframe by default."""
+    """Largest allowed distance from the start, m. Default: 1 m beyond the farthest keyframe."""
 
     guard: str = ""
     """Command that starts a second guard, such as: ssh unitree@192.168.123.18 keystride deploy guard."""
@@ -71,13 +75,13 @@ class DeployGo2:
     """Select the robot's motion service again after the script was played."""
 
     outside_training: bool = False
-    """Play a script even if it exceeds the policy's training ranges."""
+    """Play the script even if it exceeds the policy's training ranges."""
 
     inbetween: bool = True
-    """Fill gaps longer than those in training with waypoints; --no-inbetween gives the policy the script alone."""
+    """With --no-inbetween, the policy sees the script alone, without waypoints in gaps longer than it was trained on."""
 
     dry_run: bool = False
-    """Print what would be sent, using a simulation in this process; nothing is sent over the network."""
+    """Play the script in a simulation in this process and print what would be sent. Nothing goes over the network."""
 
     domain: int = 0
     """DDS domain; robots use 0."""
@@ -89,7 +93,7 @@ class DeployGo2:
     """Write a report as JSON to this file."""
 
     status: int | None = None
-    """File descriptor to which the state is written as lines of JSON, 20 per second, for a program that watches."""
+    """File descriptor to write the state to, as lines of JSON at 20 Hz, for a supervising program."""
 
     def run(self) -> int:
         from keystride.deploy.preflight import Refused
@@ -98,7 +102,7 @@ class DeployGo2:
 
         try:
             return self._dry_run() if self.dry_run else self._deploy()
-        except BrokenPipeError:  # a closed output pipe must not end in exit code 0
+        except BrokenPipeError:  # main() would return exit code 0
             return EXIT_STOPPED
         except ScriptError as error:
             raise UserError("\nerror: ".join(error.lines())) from error
@@ -148,7 +152,7 @@ class DeployGo2:
 class DeployGuard:
     """Brake the robot when heartbeats on standard input stop.
 
-    `deploy go2` starts a guard by itself; docs/deploy.md explains how to run a second one on the robot's own computer.
+    `keystride deploy go2` starts a guard by itself. docs/deploy.md explains how to run a second one on the robot's computer.
     """
 
     interface: str = "eth0"
@@ -158,7 +162,7 @@ class DeployGuard:
     """DDS domain; robots use 0."""
 
     silence: float = 0.05
-    """Seconds without a heartbeat after which it brakes."""
+    """Seconds without a heartbeat before it brakes."""
 
     def run(self) -> int:
         from keystride.deploy.guard import stand_guard
@@ -180,13 +184,13 @@ class DeploySim:
     """Initial posture."""
 
     sport: bool = True
-    """Whether its motion service holds the motors at first, as after switching a robot on."""
+    """With --no-sport, its motion service does not hold the motors at first, as it does after a robot is switched on."""
 
     noise: bool = True
-    """Add noise to its sensors and the motion capture."""
+    """With --no-noise, its sensors and the motion capture are free of noise."""
 
     brake_after: float | None = None
-    """Seconds without a command after which its motors brake by themselves; by default they keep the last command."""
+    """Seconds without a command before its motors brake by themselves. By default they keep the last command."""
 
     latency: float = 0.001
     """Latency of every message, each way, s."""
@@ -229,22 +233,22 @@ class DeploySim:
 
 @dataclass(frozen=True)
 class DeploySelftest:
-    """Inject every fault into the simulated robot and print the outcomes; exit code 1 if any is not as expected.
+    """Inject every fault into the simulated robot and print the outcomes; exit with code 1 if any is not as expected.
 
-    Each row runs `keystride deploy go2` and `keystride deploy sim` as processes of their own on the loopback interface.
+    Each case runs `keystride deploy go2` and `keystride deploy sim` as separate processes on the loopback interface.
     """
 
     policy: str = "STUB-TROT"
-    """A policy as for `deploy go2`; by default a stub that trots."""
+    """A policy as for `deploy go2`. By default, a stub that trots."""
 
     only: str = ""
-    """Run only the rows whose name contains this."""
+    """Run only the cases whose name contains this text."""
 
     jobs: int = 2
-    """Rows to run in parallel; each needs about one core."""
+    """Number of cases to run in parallel; each needs about one core."""
 
     json: Path | None = None
-    """Write the results as JSON."""
+    """Write the results as JSON to this file."""
 
     markdown: bool = False
     """Print the table as Markdown."""
@@ -258,13 +262,13 @@ class DeploySelftest:
 
 @dataclass(frozen=True)
 class DeployReplay:
-    """Show a flight log: print a summary, draw a picture, and play the same commands against the simulator."""
+    """Show a flight log: print a summary, plot it, and play the same commands against the simulator."""
 
     log: tyro.conf.Positional[Path]
     """Folder written by `deploy go2 --log`."""
 
     picture: Path | None = None
-    """File for the picture (.png, .svg or .pdf); picture.png in the log's folder by default."""
+    """File for the plot (.png, .svg or .pdf). Default: picture.png in the folder of the log."""
 
     viewer: Literal["none", "window", "browser"] = "none"
     """Also show the logged motion in real time, in a window or a browser."""

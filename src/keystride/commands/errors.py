@@ -1,4 +1,4 @@
-"""Report user errors as one line with exit code 2; let programming errors show their traceback."""
+"""Report user errors as one line with exit code 2; programming errors keep their traceback."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from keystride.errors import FileError, UserError
 USER_MISTAKE = 2
 INTERRUPTED = 130  # as shells report a process that Ctrl-C ended
 
-EXTRAS = {  # module that may be absent, and the extra that brings it
+EXTRAS = {  # optional modules, and the extra that installs each
     "torch": "train",
     "onnx": "train",
     "onnxscript": "train",
@@ -27,8 +27,8 @@ EXTRAS = {  # module that may be absent, and the extra that brings it
 
 def report(error: Exception) -> int:
     """Print a user error and return the exit code; raise a programming error again."""
-    if isinstance(error, BrokenPipeError):  # the reader went away, as with `| head`
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (the interpreter flushes it on exit)
+    if isinstance(error, BrokenPipeError):  # as with `| head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (flushed by the interpreter on exit)
         return 0
     message = explain(error)
     if message is None or os.environ.get("KEYSTRIDE_TRACEBACK"):
@@ -63,7 +63,7 @@ def _file_trouble(error: OSError) -> str:
 
 
 def _invalid_fields(error: Exception) -> Iterator[str]:
-    from pydantic import ValidationError  # not at the top: --help must not pay for it
+    from pydantic import ValidationError  # imported here to keep --help fast
 
     assert isinstance(error, ValidationError)
     for entry in error.errors(include_url=False):

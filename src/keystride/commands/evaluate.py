@@ -1,4 +1,4 @@
-"""`keystride evaluate`: measure a policy on the paper's scenarios and on everyday scripts."""
+"""`keystride evaluate`: evaluate a policy on the paper's scenarios and on everyday scripts."""
 
 from __future__ import annotations
 
@@ -22,37 +22,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure a policy: errors at keyframes, falls, style and robustness, next to the paper's results.
+    """Evaluate a policy: errors at keyframes, falls, style and robustness, next to the paper's results.
 
     Seeds are fixed: the same command prints the same results on the same machine.
+
+    Example: `keystride evaluate --policy go2-pose --suite matching --out report`.
     """
 
     policy: str = DEFAULT_POLICY
-    """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
+    """Name of a built-in policy, a bundle folder, an ONNX file or a training run."""
     next_policy: str | None = None
     """Policy that sees only the next goal, for comparison in the anticipation suite."""
     suite: Literal["matching", "generalization", "anticipation", "everyday", "style", "robustness", "all"] = "all"
-    """The suite to run."""
+    """Suite to run; docs/evaluation.md describes them."""
     episodes: int = 256
-    """Number of episodes per scenario, simulated at once."""
+    """Number of episodes per scenario."""
     library: tuple[Path, ...] = ()
-    """Motion libraries to draw keyframes from. Default: the authored clips that ship."""
+    """Motion libraries to sample keyframes from, in addition to the built-in clips."""
     unseen: tuple[Path, ...] = ()
     """Motion libraries that the policy was not trained on."""
     authored: bool = True
-    """Use the authored clips besides the libraries, as training does. With --no-authored, use the libraries alone."""
+    """With --no-authored, sample keyframes from the libraries alone, without the built-in clips."""
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     inbetween: bool = True
-    """Fill gaps longer than the policy was trained on with waypoints. With --no-inbetween, the policy sees the script alone."""
+    """With --no-inbetween, the policy sees the keyframes alone, without waypoints in gaps longer than it was trained on."""
     seed: int = 0
     """Random seed."""
     threads: int = 0
     """Number of threads; 0 means one per core. Results do not depend on it."""
     json: Path | None = None
-    """Write all results as JSON; with -, print JSON instead of tables."""
+    """Write all results as JSON to this file; with -, print JSON instead of tables."""
     out: Path | None = None
-    """Folder for the report: one HTML file with all tables and figures."""
+    """Folder for the report, a single HTML file with all tables and figures."""
 
     def run(self) -> int:
         if self.episodes < 1:
@@ -111,7 +113,7 @@ def _contender(name: str, robot: Robot) -> Contender:
 
 
 def _bars() -> Bars:
-    """Return progress bars on stderr, so that tables and JSON can be piped."""
+    """Return progress bars on standard error, so that tables and JSON can be piped."""
     from rich.console import Console
     from rich.progress import Progress as Bars
 
@@ -132,14 +134,14 @@ def _print(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
     console = table_console()
     console.print(f"{command.about}; the paper's results below ours", highlight=False)
     print_tables((suite_table(name, outcome.rows) for name, outcome in outcomes.items()), console)
-    console.print(f"met: {THRESHOLDS}, and no fall before", highlight=False)
+    console.print(f"met: within {THRESHOLDS}, and no fall before", highlight=False)
     for hint in _hints(command, outcomes):
         console.print(hint, style="dim", highlight=False)
 
 
 def _hints(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> Iterator[str]:
     if "generalization" in outcomes and not command.unseen:
-        yield "unseen clips were not measured; pass a library with --unseen DIR"
+        yield "unseen clips were not evaluated; pass a library with --unseen"
     if "anticipation" in outcomes and command.next_policy is None:
         yield "no comparison for anticipation; pass a policy that sees only the next goal with --next-policy"
 
@@ -168,7 +170,7 @@ def _write_json(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None
 
 
 def _pictures(setting: Setting) -> list[Any]:
-    """Return the paper's figures of position goals, which belong to no suite."""
+    """Return the paper's figures of position goals, which are not part of a suite."""
     from keystride.evaluation.rendering import figures
     from keystride.evaluation.rendering.report import Picture
     from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
@@ -178,7 +180,7 @@ def _pictures(setting: Setting) -> list[Any]:
     timings = {one.name: run_waypoints(setting, one, setting.contender) for one in TIMINGS}
     return [
         Picture("Paths of the base for two sets of position goals.", figures.trajectories(courses)),
-        Picture("The same goal at several times; bands hold 90% of the episodes.", figures.timing(timings)),
+        Picture("The same goal due at different times; bands contain 90% of the episodes.", figures.timing(timings)),
     ]
 
 
@@ -194,7 +196,7 @@ def _write_report(command: Evaluate, outcomes: Mapping[str, SuiteOutcome], pictu
 
 
 def _curve(policy: str) -> dict[str, Any] | None:
-    """Return the learning curve of the policy, if there is one."""
+    """Return the learning curve of the policy, or None."""
     from keystride.policy.bundle import CURVE, find, is_trained_run
     from keystride.policy.curve import read_bundle_curve, read_curve
 

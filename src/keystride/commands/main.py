@@ -1,4 +1,4 @@
-"""The `keystride` command: every sub-command, one line each."""
+"""The `keystride` command: its subcommands, and how they are parsed and run."""
 
 import ctypes
 import os
@@ -31,12 +31,15 @@ from keystride.commands.study import StudyAnticipation, StudyCritics
 from keystride.commands.train import CompareCurves, Export, Train
 from keystride.training.config import parse_training
 
-DESCRIPTION = "Direct a legged robot with timed keyframes. `keystride --version` prints the version."
-GRAPHICS_LIBRARIES = {
+DESCRIPTION = """Direct a legged robot with timed keyframes.
+
+Start with `keystride play examples/walk.yaml` or `keystride studio`. `keystride COMMAND --help` explains a command, and
+`keystride --version` prints the version."""
+GRAPHICS_LIBRARIES = {  # for off-screen rendering, the faster one first
     "egl": "libEGL.so.1",
     "osmesa": "libOSMesa.so.8",
-}  # for rendering off screen, the faster one first
-MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json alone, no --no-json beside it
+}
+MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json without --no-json
 
 
 class Command(Protocol):
@@ -47,16 +50,16 @@ class Command(Protocol):
 
 @dataclass(frozen=True)
 class Group:
-    """Sub-commands under one word: `keystride motion import`."""
+    """Subcommands under one word, as in `keystride motion import`."""
 
     description: str
     commands: Mapping[str, type[Command]]
 
 
-# A command's module is imported for every --help: it keeps heavy imports inside run().
+# All of these modules are imported for every --help, so they keep heavy imports inside functions.
 COMMANDS: dict[str, type[Command] | Group] = {
     "benchmark": Group(
-        "Measure how fast things run.",
+        "Measure the speed of physics, learning, policies and the studio.",
         {
             "forecast": BenchmarkForecast,
             "learner": BenchmarkLearner,
@@ -70,7 +73,7 @@ COMMANDS: dict[str, type[Command] | Group] = {
     "check": CheckScripts,
     "curves": CompareCurves,
     "deploy": Group(
-        "Play a policy on a Go2 or on a simulated one.",
+        "Play scripts on a real or simulated Go2.",
         {
             "go2": DeployGo2,
             "guard": DeployGuard,
@@ -82,14 +85,14 @@ COMMANDS: dict[str, type[Command] | Group] = {
     "evaluate": Evaluate,
     "export": Export,
     "motion": Group(
-        "Clips of motion: import them, look at them, report on them.",
+        "Import motion clips, view them, report on them.",
         {"import": ImportMotion, "report": ReportMotion, "view": ViewMotion},
     ),
     "play": Play,
     "robot": ShowRobot,
     "studio": OpenStudio,
     "study": Group(
-        "Reprint the paper's two studies, trained from scratch.",
+        "Reproduce two studies of the paper, with policies trained from scratch.",
         {"anticipation": StudyAnticipation, "critics": StudyCritics},
     ),
     "train": Train,
@@ -97,6 +100,7 @@ COMMANDS: dict[str, type[Command] | Group] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if list(arguments) in (["--version"], ["-V"]):
         print(f"keystride {__version__}")
@@ -121,13 +125,13 @@ def _parse(arguments: Sequence[str]) -> Command:
 
 
 def _choice(commands: Mapping[str, type[Command] | Group], typed: Sequence[str]) -> Any:
-    """Return the union type from which tyro builds its parser. A union needs two members: the second is None, hidden."""
+    """Return the union type from which tyro builds its parser. The hidden None makes it a union even of a single command."""
     members = [_member(name, command, typed) for name, command in commands.items()]
     return Union[(*members, Annotated[None, tyro.conf.Suppress])]
 
 
 def _member(name: str, command: type[Command] | Group, typed: Sequence[str]) -> Any:
-    """A command that was not typed can only be listed, and a list wants one paragraph each."""
+    """Return a member of the union. Only the command that was typed gets its full description; a list shows one paragraph each."""
     if isinstance(command, Group):
         inner = _choice(command.commands, typed)
         return Annotated[inner, tyro.conf.subcommand(name, description=command.description)]
@@ -136,7 +140,7 @@ def _member(name: str, command: type[Command] | Group, typed: Sequence[str]) -> 
 
 
 def choose_graphics() -> None:
-    """Let MuJoCo render off screen on Linux without a display. Call it before mujoco is imported, which looks only once."""
+    """Let MuJoCo render off screen on Linux without a display. Must be called before mujoco is imported."""
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform != "linux" or screen or "MUJOCO_GL" in os.environ:
         return

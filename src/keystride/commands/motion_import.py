@@ -1,4 +1,4 @@
-"""`keystride motion import` and `keystride motion report`: clips from files of many formats, and a page about a library."""
+"""`keystride motion import` and `keystride motion report`: import motion files into a library, and report on a library."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
     from keystride.motion.quality import Figures
 
 
-TABLE_WIDTH = 132  # characters: a narrower terminal wraps rather than losing figures
+TABLE_WIDTH = 132  # characters; a narrower terminal wraps lines rather than losing columns
 FORMAT_HELP = ". ".join(f"{importer.name}: {importer.about}" for importer in IMPORTERS.values())
 
 
 @dataclass(frozen=True)
 class ImportMotion:
-    """Import motions from a folder or a file into a library, and print how good they are.
+    """Import motion files into a library, and print quality figures of the clips.
 
-    A file that cannot be used is named with its reason, and the others are still imported.
+    Files that cannot be used are reported with the reason; the others are still imported.
+
+    Example: `keystride motion import dog/ --from mann --out libraries/dog`.
     """
 
-    place: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-    """A folder of files, or one file."""
+    place: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="PATH")]
+    """Folder of motion files, or a single file."""
 
     out: Path
-    """The library to write: a folder. A library that is there already is replaced, once the new one is whole."""
+    """Folder of the library to write. An existing library is replaced once the new one is complete."""
 
     source: Annotated[
         str,
@@ -42,28 +44,28 @@ class ImportMotion:
     ]
 
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
 
     skeleton: Path | None = None
-    """mann: YAML file that says which BVH node is which hip and toe. The MANN dog's is built in."""
+    """mann: YAML file that maps BVH nodes to hips and toes. Default: that of the MANN dog."""
 
     selection: Path | None = None
-    """mann: YAML list of frames to leave out, with reasons. The MANN files' list is built in."""
+    """mann: YAML list of frames to leave out, with reasons. Default: that of the MANN files."""
 
     joint_order: str = "FL FR RL RR"
-    """amp, csv, npz: the order of the legs in the file."""
+    """amp, csv, npz: order of the legs in the file."""
 
     fps: float = 50.0
-    """csv: frames per second, which the file does not tell."""
+    """csv: frames per second, which the files do not contain."""
 
     mirror: bool = False
-    """Also write every clip mirrored, left for right. (Training mirrors by itself.)"""
+    """Also write a mirrored copy of every clip. Not needed for training, which mirrors clips itself."""
 
     licence: str | None = None
-    """What the clips' metadata say of the licence; known formats have a default."""
+    """Licence to record in the metadata of the clips. Known formats have a default."""
 
     held_out: tuple[str, ...] = ()
-    """Clips to keep from training, in place of the selection's. All clips of lifelike are."""
+    """Names of clips to exclude from training, instead of those in the selection. Default for lifelike: all."""
 
     def run(self) -> int:
         from rich.console import Console
@@ -71,12 +73,12 @@ class ImportMotion:
         from keystride.motion.importers.importing import find_files
 
         if self.source not in IMPORTERS:
-            raise UserError(f"--from {self.source}: unknown format; known are {', '.join(IMPORTERS)}")
+            raise UserError(f"--from {self.source}: unknown format; choose from {', '.join(IMPORTERS)}")
         if not self.place.exists():
             raise UserError(f"{self.place} does not exist")
         files = find_files(self.source, self.place)
         if not files:
-            raise UserError(f"no file of the kind {self.source} in {self.place}")
+            raise UserError(f"{self.place} contains no {self.source} files")
         console = Console()
         console = Console(width=max(console.width, TABLE_WIDTH))
         imported, refused = self._import(files, console)
@@ -87,7 +89,7 @@ class ImportMotion:
             console.print(f"[red]left out[/red] {file.file}: {file.reason}", highlight=False)
         if not imported:
             raise UserError(f"none of {len(files)} files could be imported; nothing was written")
-        console.print(f"{len(imported)} clips in {self.out}", highlight=False)
+        console.print(f"wrote {len(imported)} clips to {self.out}", highlight=False)
         return 0
 
     def _import(self, files: list[Path], console: Console) -> tuple[list[Imported], list[RefusedFile]]:
@@ -110,7 +112,9 @@ class ImportMotion:
         from keystride.motion.importers.poses import ImportProblem, parse_leg_order
 
         try:
-            own_list = self.selection is None and self.skeleton is not None  # another animal: nothing to cut
+            own_list = (
+                self.selection is None and self.skeleton is not None
+            )  # the default selection is for the MANN dog only
             return ImportOptions(
                 order=parse_leg_order(self.joint_order),
                 fps=self.fps,
@@ -165,7 +169,7 @@ def _print_table(imported: list[Imported], console: Console) -> None:
     console.print(table)
     console.print(
         f"foot penetration {1000 * whole.penetration_p99:.2f} mm at the 99th percentile, largest joint speed outside "
-        f"flights {100 * whole.motor_share:.0f}% of the motor's",
+        f"flights {100 * whole.motor_share:.0f}% of the motor's rating",
         highlight=False,
     )
     for line in Targets().misses(whole):
@@ -186,16 +190,16 @@ def _cells(row: Figures, residual: float) -> list[str]:
 
 @dataclass(frozen=True)
 class ReportMotion:
-    """Write an HTML page about a library: figures, tags, and plots of speed, foot heights and contacts."""
+    """Write an HTML report on a library: quality figures, tags, and plots of speed, foot heights and contacts."""
 
     library: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="LIBRARY")]
-    """A folder of clips with its index.json."""
+    """Folder of clips written by `keystride motion import`."""
 
     out: Path | None = None
-    """Where the page goes. By default, report.html in the library."""
+    """HTML file to write. Default: report.html in the library."""
 
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
 
     def run(self) -> int:
         from keystride.motion.library import load_library_clips
@@ -207,8 +211,8 @@ class ReportMotion:
         except (FileNotFoundError, NotADirectoryError, ValueError) as error:
             raise UserError(str(error)) from error
         if not clips:
-            raise UserError(f"{self.library} holds no clips")
+            raise UserError(f"{self.library} contains no clips")
         out = self.out or self.library / "report.html"
         write_library_report(clips, load_robot(self.robot), self.library.resolve().name, out)
-        print(f"{len(clips)} clips in {out}")
+        print(f"wrote {out} ({len(clips)} clips)")
         return 0

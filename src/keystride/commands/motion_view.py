@@ -1,4 +1,4 @@
-"""`keystride motion view`: a clip as a film, or in the browser."""
+"""`keystride motion view`: render a clip to a video, or play it in the browser."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class ViewMotion:
     """
 
     clip: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="CLIP")]
-    """A clip of a library, .npz."""
+    """Clip of a library, an .npz file."""
 
     out: Path | None = None
     """File to write, .mp4. Default: named after the clip, in the working directory."""
 
     browser: bool = False
-    """Play it in the browser instead (needs the extra studio); the server is local."""
+    """Play it in the browser instead, from a server on this machine. Needs the `studio` extra."""
 
     port: int = 8082
     """Port for --browser; if it is taken, the next free one is used."""
 
     source: Path | None = None
-    """Folder with the BVH files that the clip was imported from, to show the animal."""
+    """Folder of the BVH files that the clip was imported from, to show the animal as well."""
 
     skeleton: Path | None = None
-    """YAML file of that skeleton, unless it is the MANN dog's."""
+    """YAML file that maps BVH nodes to hips and toes. Default: that of the MANN dog."""
 
     size: tuple[int, int] = (640, 368)
     """Width and height in pixels; multiples of 16."""
@@ -58,7 +58,8 @@ class ViewMotion:
     """Show every n-th frame; 2 gives 25 frames per second."""
 
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
+
     slower: float = 1.0
     """Slow-motion factor: 2 plays at half speed."""
 
@@ -77,14 +78,14 @@ class ViewMotion:
         from keystride.files import part_file
 
         out = self.out or Path(f"{clip.name}.mp4")
-        rate: Any = clip.fps / self.every / self.slower  # the library's hint says int; it takes any number
+        rate: Any = clip.fps / self.every / self.slower  # annotated as int, but any number works
         with part_file(out) as part:
             writer = write_frames(str(part), self.size, fps=rate, quality=7)
             writer.send(None)
             for image in self._images(clip):
                 writer.send(image)
             writer.close()
-        print(f"{clip.seconds:.1f} s in {out}")
+        print(f"wrote {out} ({clip.seconds:.1f} s)")
         return 0
 
     def _load(self) -> Clip:
@@ -127,7 +128,7 @@ ANIMAL_ASIDE = np.array([0.0, 0.8, 0.0])  # m
 
 
 def play_in_browser(clip: Clip, robot: Robot, animal: Animal | None, port: int) -> None:
-    """Serve the clip on this machine only, until Ctrl-C."""
+    """Serve the clip on the loopback interface until Ctrl-C."""
     import mujoco
     from mjviser import Viewer
 
@@ -135,11 +136,11 @@ def play_in_browser(clip: Clip, robot: Robot, animal: Animal | None, port: int) 
     from keystride.web_access import PrivateServer, start_server
 
     model = load_model(robot)
-    model.opt.timestep = 1.0 / clip.fps  # the viewer paces its steps by it
+    model.opt.timestep = 1.0 / clip.fps  # sets the pace of the viewer
     server, address = start_server(
         lambda: PrivateServer(host="127.0.0.1", port=port, label=clip.name, verbose=False), "127.0.0.1"
     )
-    print(f"{address} plays {clip.name}; Ctrl-C ends it", flush=True)
+    print(f"playing {clip.name} at {address} (Ctrl-C to quit)", flush=True)
     playback = Playback(clip, animal, server)
     viewer = Viewer(model, mujoco.MjData(model), step_fn=playback, server=server)
     playback.parent = viewer.scene.fixed_bodies_frame.name  # it moves when the camera follows the robot
@@ -147,7 +148,7 @@ def play_in_browser(clip: Clip, robot: Robot, animal: Animal | None, port: int) 
 
 
 class Playback:
-    """Shows the next frame of a clip at every step of the viewer, around the start of the clip."""
+    """Show the next frame of a clip at every step of the viewer, relative to where the clip starts."""
 
     def __init__(self, clip: Clip, animal: Animal | None, server: viser.ViserServer) -> None:
         self.clip, self.animal, self.server = clip, animal, server

@@ -1,4 +1,4 @@
-"""`keystride play`: simulate a keyframe script under a policy."""
+"""`keystride play`: simulate a keyframe script with a policy."""
 
 from __future__ import annotations
 
@@ -30,30 +30,32 @@ MAX_SECONDS_AFTER = 3600.0
 class Play:
     """Simulate a keyframe script and print the error at every keyframe.
 
-    The robot starts in its stance at the origin, facing x. Options write the episode as a film, a replay for the browser, a
-    plot or data.
+    The robot starts in its stance at the origin, facing x. Options save the episode as a video, a replay for the browser, a plot
+    or data.
+
+    Example: `keystride play examples/walk.yaml --policy go2-pose --html walk.html`.
     """
 
     script: Annotated[Path, tyro.conf.Positional]
     """Keyframe script, YAML or JSON."""
     policy: str = DEFAULT_POLICY
-    """Name of a shipped policy, a bundle folder, an ONNX file, or a training run."""
+    """Name of a built-in policy, a bundle folder, an ONNX file or a training run."""
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     video: Path | None = None
-    """Write a film (.mp4 or .gif); keyframes are shown as translucent robots."""
+    """Write a video (.mp4 or .gif) with keyframes as translucent robots."""
     html: Path | None = None
-    """Write a replay as one HTML file that works offline."""
+    """Write a replay as a single HTML file that works offline."""
     plot: Path | None = None
-    """Write a plot (.png, .svg, .pdf): path from above, height, angles, joints."""
+    """Write a plot (.png, .svg or .pdf) of the path from above, height, angles and joints."""
     json: Path | None = None
-    """Write the errors as JSON; with -, print JSON instead of the table."""
+    """Write the errors as JSON to this file; with -, print JSON instead of the table."""
     npz: Path | None = None
     """Write the trajectory: time, base_position, base_orientation (w x y z) and joint_angles, 50 rows per second."""
     seconds_after: float = 1.0
     """Seconds to simulate after the last keyframe."""
     inbetween: bool = True
-    """Fill gaps longer than the policy was trained on with waypoints. With --no-inbetween, the policy sees the script alone."""
+    """With --no-inbetween, the policy sees the script alone, without waypoints in gaps longer than it was trained on."""
     viewer: bool = False
     """Show the episode in a window."""
 
@@ -85,26 +87,26 @@ class Play:
         return 0
 
     def _check(self) -> None:
-        """What can be refused before any work is done."""
+        """Reject bad options before any work is done."""
         if not 0.0 <= self.seconds_after <= MAX_SECONDS_AFTER:
-            raise UserError(f"--seconds-after {self.seconds_after:g}: allowed are 0 to {MAX_SECONDS_AFTER:g}")
+            raise UserError(f"--seconds-after must lie between 0 and {MAX_SECONDS_AFTER:g}, not {self.seconds_after:g}")
         if self.npz is not None and self.npz.suffix.lower() != ".npz":
-            raise UserError(f"--npz {self.npz}: a trajectory ends in .npz")
+            raise UserError(f"--npz {self.npz}: the name must end in .npz")
         if self.plot is not None and self.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise UserError(f"--plot {self.plot}: a picture ends in .png, .svg or .pdf")
+            raise UserError(f"--plot {self.plot}: the name must end in .png, .svg or .pdf")
         if self.video is not None:
-            import imageio_ffmpeg  # noqa: F401 (its absence is explained in one line)
+            import imageio_ffmpeg  # noqa: F401 (main() explains which extra is missing)
 
             from keystride.evaluation.rendering.video import VIDEO_FORMATS
 
             if self.video.suffix.lower() not in VIDEO_FORMATS:
-                raise UserError(f"--video {self.video}: a film ends in {' or '.join(VIDEO_FORMATS)}")
+                raise UserError(f"--video {self.video}: the name must end in {' or '.join(VIDEO_FORMATS)}")
         if (
             self.viewer
             and sys.platform == "linux"
             and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
         ):
-            raise UserError("--viewer needs a screen, and there is none; --html FILE makes a replay for any browser")
+            raise UserError("--viewer needs a display; use --html FILE for a replay in the browser")
 
     def _write(self, recording: Recording) -> None:
         if self.json is not None:
@@ -131,7 +133,7 @@ def _load_script(path: Path, robot: Robot) -> Script:
 
 
 def _warn(policy: Policy, script: Script, robot: Robot, *, inbetween: bool) -> None:
-    """Print what is beyond the robot or the policy's training; the script is played all the same."""
+    """Print warnings where the script exceeds the robot's limits or the policy's training ranges; it is played anyway."""
     from keystride.keyframes.feasibility import warnings
     from keystride.policy.guide import outside_training, planned
 
@@ -148,11 +150,11 @@ def _print(recording: Recording) -> None:
     from keystride.evaluation.errors import THRESHOLDS
 
     console = Console()
-    console.print(Text(f"{recording.title} by {recording.policy}, {recording.times[-1]:.1f} s"))
+    console.print(Text(f"{recording.title} with {recording.policy}, {recording.times[-1]:.1f} s"))
     console.print(_table(recording))
     console.print(f"{int(recording.met.sum())} of {len(recording.met)} keyframes met ({THRESHOLDS})", soft_wrap=True)
     if recording.fell_at is not None:
-        console.print(f"the robot fell at {recording.fell_at:.2f} s: keyframes after that are missed", style="red")
+        console.print(f"the robot fell at {recording.fell_at:.2f} s: all later keyframes are missed", style="red")
 
 
 KEYFRAME_HEADINGS = (
@@ -188,7 +190,7 @@ def _table(recording: Recording) -> Table:
 
 
 def _cell(error: float, digits: int) -> str:
-    return "-" if isnan(error) else f"{error:.{digits}f}"  # NaN: not asked for
+    return "-" if isnan(error) else f"{error:.{digits}f}"  # NaN: the keyframe lacks the component
 
 
 def _write_json(recording: Recording, path: Path) -> None:

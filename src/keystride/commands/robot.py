@@ -1,4 +1,4 @@
-"""`keystride robot`: the robot in figures and as a picture."""
+"""`keystride robot`: print the parameters of a robot, or draw it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class ShowRobot:
     """Print the robot's joints, limits, stance and mass."""
 
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     json: bool = False
     """Print JSON instead of a table."""
     yaml: bool = False
-    """Print the whole description as YAML, a template for a robot of your own."""
+    """Print the complete description as YAML, as a template for your own robot."""
     picture: Path | None = None
-    """Also write a picture of the robot in its stance, as a PNG file."""
+    """Also write a picture of the robot in its stance (.png)."""
 
     def run(self) -> int:
         from keystride.robot.catalogue import load_robot, robot_text
@@ -106,7 +106,7 @@ def _picture(robot: Robot) -> Any:
 
     try:
         return draw_robot(robot, robot.stance)
-    except Exception as error:  # each of MuJoCo's backends fails in its own way
+    except Exception as error:  # every rendering backend of MuJoCo has its own errors
         raise UserError(
-            f"cannot draw here: {error} (set MUJOCO_GL to egl or osmesa, and see that it is installed)"
+            f"cannot render: {error} (set MUJOCO_GL to egl or osmesa, and check that it is installed)"
         ) from error

@@ -1,4 +1,4 @@
-"""`keystride studio`: direct the robot from a browser."""
+"""`keystride studio`: edit keyframe scripts and play them in a browser."""
 
 from __future__ import annotations
 
@@ -16,41 +16,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenStudio:
-    """Direct the robot from a browser: place keyframes, see how likely they are, and watch the policy meet them.
+    """Direct the robot in the browser: place keyframes, see how likely each is to be met, and watch the policy play them.
 
-    Each browser has a session of its own. Scripts are opened from, and saved to, the folder of the script, or the
-    current one.
+    Every browser tab has its own session. Scripts are opened from and saved to the folder of SCRIPT, or the current folder.
+
+    Example: `keystride studio examples/walk.yaml --policy go2-pose`.
     """
 
     script: Annotated[Path | None, tyro.conf.Positional] = None
-    """A keyframe script, YAML or JSON, to start from."""
+    """Keyframe script to open, YAML or JSON."""
 
     policy: str | None = None
-    """Name of a shipped policy, an ONNX file, a bundle folder or a run. Without it the default policy is taken."""
+    """Name of a built-in policy, a bundle folder, an ONNX file or a training run. Default: the same as for `play`."""
 
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md). The Live tab is for the Go2."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md). The Live tab supports only the Go2."""
 
     inbetween: bool = True
-    """Fill gaps that are longer than the policy was trained on with waypoints. --no-inbetween shows it the script alone."""
+    """With --no-inbetween, the policy sees the script alone, without waypoints in gaps longer than it was trained on."""
 
     interface: str | None = None
-    """Network interface to a robot for the Live tab, as for `deploy go2`. Without it there are only simulated ones."""
+    """Network interface to a real robot for the Live tab, as for `deploy go2`. Default: simulated robots only."""
 
     pose: str = "odometry"
-    """Where that robot is, as for `deploy go2`."""
+    """Pose source of that robot, as for `deploy go2`."""
 
     domain: int = 0
     """DDS domain of that robot; robots use 0."""
 
     host: str = "127.0.0.1"
-    """Address to serve on. Whoever has the printed address, with its token, may read and write scripts in the folder."""
+    """Address to listen on. Anyone with the printed URL, which contains a token, can read and write scripts in the folder."""
 
     port: int = 8080
-    """Port to serve on; when it is taken, the next that is free."""
+    """Port to listen on; if it is taken, the next free one is used."""
 
     headless: bool = False
-    """Do not open the page in this computer's browser."""
+    """Do not open a browser."""
 
     def run(self) -> int:
         from keystride.keyframes.document import ScriptError
@@ -79,8 +80,8 @@ class OpenStudio:
         from keystride.studio.server import Studio
 
         studio = Studio(start, self.host, self.port)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # unsaved work is written before the end
-        print(f"keystride studio: {studio.url} (Ctrl-C ends it)", flush=True)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that unsaved work is written
+        print(f"keystride studio: {studio.url} (Ctrl-C to quit)", flush=True)
         if not self.headless:
             webbrowser.open(studio.url)
         try:

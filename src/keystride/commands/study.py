@@ -1,4 +1,4 @@
-"""`keystride study`: the paper's two studies, from scratch to a page."""
+"""`keystride study`: reproduce two studies of the paper, from training to the report."""
 
 import sys
 from collections.abc import Callable
@@ -19,24 +19,24 @@ DEFAULT_OUT = Path("runs")
 
 @dataclass(frozen=True)
 class SizeArguments:
-    """What is left out comes from the full study, or with --quick from the small one."""
+    """Sizes of a study. The defaults below are those of the full study; --quick uses much smaller ones."""
 
     steps: int | None = None
     """Control steps of each run. Default: 6 million for critics, 10 million for anticipation."""
     seeds: int | None = None
-    """Number of seeds, from 0 on. Default: 2."""
+    """Number of seeds, starting from 0. Default: 2."""
     robots: int | None = None
-    """Robots of each run, over all processes. Default: 512."""
+    """Number of robots in each run, summed over all processes. Default: 512."""
     evaluate_steps: int | None = None
-    """Control steps between evaluations, which make the curves. Default: 500,000."""
+    """Control steps between the evaluations that make up the learning curves. Default: 500,000."""
     evaluation_robots: int | None = None
-    """Robots of an evaluation. Default: 128."""
+    """Number of robots in an evaluation during training. Default: 128."""
     evaluation_steps: int | None = None
-    """Control steps of each robot in an evaluation, for each of two kinds of keyframes. Default: 500."""
+    """Control steps per robot in an evaluation, for each of the two kinds of keyframes. Default: 500."""
     episodes: int | None = None
-    """Episodes on which each final policy is measured, for each kind of keyframes or scenario. Default: 256."""
+    """Episodes to evaluate each final policy on, for each kind of keyframes or scenario. Default: 256."""
     processes: int | None = None
-    """Processes that train a run together, one thread each. Default: one for each core."""
+    """Number of training processes, one thread each. Default: one per core."""
 
 
 Sizes = Annotated[SizeArguments, tyro.conf.arg(name="")]
@@ -46,22 +46,23 @@ Sizes = Annotated[SizeArguments, tyro.conf.arg(name="")]
 class StudyCritics:
     """Compare the multi-critic with a single critic for three ranges of time between keyframes, as the paper's figure does.
 
-    Everything else is equal: the paper's three reward groups, position goals on the authored clips, goal kernels of a fixed width.
-    The single critic has the paper's goal weight, and another found by a search that is printed. Runs are stored in OUT/runs, one after
-    the other; stop the command at any time, even by kill -9, and start it again: it continues. OUT gets critics.html,
-    critics.json and the figure.
+    Everything else is equal: the paper's three reward groups, position goals on the built-in clips, and goal kernels of a fixed
+    width. The single critic is trained with the paper's goal weight and with the best one found in a search.
+
+    Runs are trained one after the other in OUT/runs. The command can be stopped at any time, even with kill -9, and continues
+    when started again. The results are OUT/critics.html, OUT/critics.json and a figure.
     """
 
     quick: bool = False
-    """All of it on tiny sizes, in minutes: shows the machinery, learns nothing."""
+    """Run everything at tiny sizes within minutes. The policies learn nothing; use it to try the command."""
     out: Path | None = None
-    """Folder of the study. Default: runs/study-critics, or runs/study-critics-quick."""
+    """Folder of the study. Default: runs/study-critics, or runs/study-critics-quick with --quick."""
     width: float = 0.8
-    """Width of the goal kernels in m, the same throughout. The paper's 0.2 gives no signal to a policy that cannot walk yet."""
+    """Width of the goal kernels in m. The paper's 0.2 gives no signal to a policy that cannot walk yet."""
     horizons: tuple[tuple[int, int], ...] = ((25, 50), (50, 75), (75, 100))
-    """Least and most control steps between keyframes; the search is done on the first."""
+    """Pairs of minimum and maximum control steps between keyframes. The goal weight is searched with the first pair."""
     weights: tuple[float, ...] = (5.0, 20.0, 80.0)
-    """Goal weights of the single critic that are tried besides the paper's 0.5."""
+    """Goal weights of the single critic to try in addition to the paper's 0.5."""
     size: Sizes = field(default_factory=SizeArguments)
 
     def run(self) -> int:
@@ -70,26 +71,26 @@ class StudyCritics:
 
         size = _size(self.size, QUICK if self.quick else Size())
         if self.width <= 0 or not self.horizons or any(not 1 <= low <= high for low, high in self.horizons):
-            raise UserError("--width must be positive, and --horizons pairs of least and most steps, such as 25 50")
+            raise UserError("--width must be positive, and --horizons pairs of minimum and maximum steps such as 25 50")
         out = _out(self.out, "critics", self.quick)
         return _run(lambda: run_critics(CriticsStudy(out, size, self.width, self.horizons, self.weights)), out)
 
 
 @dataclass(frozen=True)
 class StudyAnticipation:
-    """Compare a policy that sees all goals with one that sees the next goal only, on the paper's three scenarios.
+    """Compare a policy that sees all goals with one that sees only the next goal, on the paper's three scenarios.
 
-    Both are trained from scratch with the same recipe, seeds and samples. Runs are stored in OUT/runs, one after the other; stop the
-    command at any time, even by kill -9, and start it again: it continues. OUT gets anticipation.html, anticipation.json and
-    the figures.
+    Both are trained from scratch with the same settings, seeds and sample counts. Runs are trained one after the other in OUT/runs.
+    The command can be stopped at any time, even with kill -9, and continues when started again. The results are
+    OUT/anticipation.html, OUT/anticipation.json and figures.
     """
 
     quick: bool = False
-    """All of it on tiny sizes, in minutes: shows the machinery, learns nothing."""
+    """Run everything at tiny sizes within minutes. The policies learn nothing; use it to try the command."""
     out: Path | None = None
-    """Folder of the study. Default: runs/study-anticipation, or runs/study-anticipation-quick."""
+    """Folder of the study. Default: runs/study-anticipation, or runs/study-anticipation-quick with --quick."""
     widths: tuple[float, ...] = (0.8, 0.6, 0.4)
-    """Widths of the goal kernels in m, each for an equal part of a run, whatever the error is."""
+    """Widths of the goal kernels in m, each for an equal part of a run."""
     size: Sizes = field(default_factory=SizeArguments)
 
     def run(self) -> int:
@@ -98,7 +99,7 @@ class StudyAnticipation:
 
         size = _size(self.size, QUICK if self.quick else Size(steps=10_000_000))
         if not self.widths or min(self.widths) <= 0 or size.steps < len(self.widths):
-            raise UserError("--widths must be positive, and a run must have a control step for each at least")
+            raise UserError("--widths must be positive, and --steps at least the number of widths")
         out = _out(self.out, "anticipation", self.quick)
         return _run(lambda: run_anticipation(AnticipationStudy(out, size, self.widths)), out)
 
@@ -124,9 +125,9 @@ def _run(study: "Callable[[], Report]", out: Path) -> int:
     try:
         report = study()
     except StudyStopped as stop:
-        print("stopped and saved; the same command continues")
+        print("stopped and saved; run the same command again to continue")
         return 128 + stop.signal
-    except WorkerCrash as error:  # its traceback is the one that matters
+    except WorkerCrash as error:  # the message contains the worker's traceback; ours adds nothing
         print(error, file=sys.stderr)
         return 1
     print_tables(report.tables)

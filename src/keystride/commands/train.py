@@ -123,22 +123,25 @@ def _print_curve(name: str, curve: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Export:
-    """Write a policy as one self-describing ONNX file that runs without torch, or a run as a bundle."""
+    """Export a policy as a self-describing ONNX file that runs without torch, or as a bundle folder.
+
+    Example: `keystride export runs/policy --out policy.onnx`.
+    """
 
     policy: Annotated[str, tyro.conf.Positional]
-    """Name of a shipped policy, a bundle folder, an ONNX file, a training run (its best checkpoint) or a checkpoint."""
+    """Name of a built-in policy, a bundle folder, an ONNX file, a training run (its best checkpoint) or a checkpoint."""
     out: Path | None = None
     """ONNX file to write."""
     bundle: Path | None = None
-    """Folder to write: weights, ONNX files of policy and critics, configuration, learning curve, model card."""
+    """Bundle folder to write: weights, ONNX files of policy and critics, configuration, learning curve and model card."""
     newest: bool = False
-    """Use the latest checkpoint of a run instead of its best."""
+    """Use the newest checkpoint of a run instead of its best."""
     card_figures: Path | None = None
-    """Results written by `keystride evaluate --json`, for the bundle's model card."""
+    """Results written by `keystride evaluate --json`, for the model card of the bundle."""
     card_notes: Path | None = None
-    """Markdown file with further known limits, for the bundle's model card."""
+    """Markdown file with known limitations, for the model card of the bundle."""
     robot: str = "go2"
-    """Name of a robot that ships, or a YAML file that describes one (docs/robots.md)."""
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
 
     def run(self) -> int:
         if self.out is None and self.bundle is None:
@@ -165,17 +168,17 @@ class Export:
         if not self.newest:
             return place
         if not is_trained_run(place):
-            raise UserError(f"--newest asks for a run's latest checkpoint, but {place} is not a run")
+            raise UserError(f"--newest: {place} is not a training run")
         checkpoint = run_checkpoint(place, newest=True)
         if checkpoint is None:
-            raise UserError(f"{place} holds no checkpoint yet")
+            raise UserError(f"{place} contains no checkpoint yet")
         return checkpoint
 
 
 def _say_written(path: Path, licence: str) -> None:
     if "unknown" in licence:
         print(
-            "warning: the licence of some training clips is unknown; export where the motion libraries can be found",
+            "warning: the licence of some training clips is unknown; export on a machine that has the motion libraries",
             file=sys.stderr,
         )
     print(f"wrote {path} (licence of the weights: {licence})")
