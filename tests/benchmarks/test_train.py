@@ -26,8 +26,8 @@ def test_two_nodes_end_with_equal_weights(tmp_path: Path) -> None:
     """Two agents of torchrun, as on two machines, with one process each; their robots differ, their weights must not."""
     port = unused_port()
     agents = [torchrun(node, port, str(SCRIPT), str(tmp_path)) for node in (0, 1)]
-    told = [agent.communicate()[0] for agent in agents]
-    assert [agent.returncode for agent in agents] == [0, 0], told
+    output = [agent.communicate()[0] for agent in agents]
+    assert [agent.returncode for agent in agents] == [0, 0], output
     one, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1))
     assert (one["processes"], one["steps"]) == (other["processes"], other["steps"]) == (2, 3 * 8 * 4)
     assert one["ended"] == other["ended"]

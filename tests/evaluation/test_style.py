@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keystride.evaluation.style import STRETCH, frechet_distance, motion_of_clips, style
+from keystride.evaluation.style import SEGMENT_FRAMES, frechet_distance, motion_of_clips, style
 from keystride.evaluation.suites import Contender, Libraries, Setting
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
@@ -35,7 +35,7 @@ def test_the_order_does_not_matter() -> None:
 
 def test_stretches_of_clips_do_not_run_over_their_ends(libraries: Libraries) -> None:
     motion = motion_of_clips(GO2, libraries.dataset, np.random.default_rng(0), 300)
-    assert motion.feet.shape == (STRETCH, 300, 4, 3)
+    assert motion.feet.shape == (SEGMENT_FRAMES, 300, 4, 3)
     jumps = np.abs(np.diff(motion.joint_angles, axis=0)).max()
     assert jumps < 0.5  # rad a frame: from one clip into the next it would be a leap
 

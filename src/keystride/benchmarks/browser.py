@@ -1,4 +1,4 @@
-"""A browser without a window, for tests and long runs: Chromium, driven by Playwright, drawing in software."""
+"""A headless browser for tests and benchmarks: Chromium with software rendering, driven by Playwright."""
 
 import importlib.util
 import shutil
@@ -22,7 +22,7 @@ FLAGS = (
 
 
 def find_browser() -> str | None:
-    """Return the path of a Chromium that can be driven, or None."""
+    """Return the path of Chromium, or None if it or Playwright is missing."""
     if importlib.util.find_spec("playwright") is None:
         return None
     return next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -30,7 +30,7 @@ def find_browser() -> str | None:
 
 @contextmanager
 def launched(executable: str) -> Iterator[Any]:
-    """Playwright's browser, to open pages in."""
+    """Provide Playwright's browser, to open pages in."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -27,7 +27,7 @@ STATE_COLUMNS, GOAL_COLUMNS, SLOTS, ACTIONS = 46, 24, 5, 12
 
 
 def samples(count: int, groups: int) -> Samples:
-    """Return random samples; any number of keyframes is equally likely: 3.5 of 6 tokens on average, as in training."""
+    """Return random samples with a uniformly distributed number of keyframes: 3.5 of 6 tokens on average, as in training."""
     generator = torch.Generator().manual_seed(0)
     seen = torch.randint(SLOTS + 1, (count, 1), generator=generator)
     visible = torch.arange(SLOTS) < seen
@@ -50,7 +50,7 @@ def samples(count: int, groups: int) -> Samples:
 
 
 def learner(preset: str) -> Ppo:
-    """Return the update of a preset with new networks."""
+    """Return the PPO update of a preset, with new networks."""
     torch.manual_seed(0)
     config: LearnerConfig = LEARNER_PRESETS[preset]
     actor = Actor(config.network, STATE_COLUMNS, GOAL_COLUMNS, ACTIONS)
@@ -106,7 +106,7 @@ def _copy_layer(theirs: nn.Module, own: nn.Module) -> None:
 
 
 def _rate(step: Callable[[], object], count: int, rounds: int) -> float:
-    """Return samples per second of the thread's own time; the first round is a warm-up."""
+    """Return samples per second of thread CPU time, after one warm-up round."""
     step()
     start = time.thread_time()
     for _ in range(rounds):
@@ -115,7 +115,7 @@ def _rate(step: Callable[[], object], count: int, rounds: int) -> float:
 
 
 def ours(preset: str, count: int, rounds: int) -> float:
-    """Return the rate of our update."""
+    """Return the rate of our update in samples per second."""
     settle_process()
     ppo = learner(preset)
     batch = samples(count, len(ppo.config.groups))
@@ -124,7 +124,7 @@ def ours(preset: str, count: int, rounds: int) -> float:
 
 
 def straightforward(preset: str, count: int, rounds: int) -> tuple[float, float]:
-    """Return the rate of the straightforward version, and how far its outputs are from ours."""
+    """Return the rate of the straightforward version, and the largest difference between its outputs and ours."""
     torch.set_num_threads(1)
     ppo, config = learner(preset), LEARNER_PRESETS[preset].network
     networks = [PlainNetwork(config, net) for net in _networks(ppo)]
@@ -147,13 +147,13 @@ def straightforward(preset: str, count: int, rounds: int) -> tuple[float, float]
 
 @torch.no_grad()
 def _gap(ppo: Ppo, network: PlainNetwork, seen: Observations) -> float:
-    """On a critic: an untrained actor's output is too small to tell."""
+    """Return the largest difference for a critic; the outputs of an untrained actor are too small to compare."""
     seen = packed(seen)
     return float((by_length(ppo.critics.networks[0], seen) - network(seen.state, seen.goals, seen.visible)).abs().max())
 
 
 def rsl_rl(count: int, rounds: int) -> float:
-    """rsl-rl-lib's PPO with its MLPs (512, 256, 128) on the flattened observation, one pass over the same batch."""
+    """Return the rate of rsl-rl-lib's PPO with MLPs (512, 256, 128) on flattened observations, one pass over a batch of this size."""
     from rsl_rl.algorithms import PPO
     from rsl_rl.models import MLPModel
     from rsl_rl.storage import RolloutStorage
@@ -189,7 +189,7 @@ def matmul(rounds: int = 20, size: int = 1024) -> float:
 
 
 def operations(preset: str) -> float:
-    """Return the floating-point operations of one sample's forward and backward pass, matrix products only."""
+    """Return the floating-point operations in the forward and backward pass of one sample, counting matrix products only."""
     ppo = learner(preset)
     tokens = 1 + SLOTS / 2
     total = 0.0

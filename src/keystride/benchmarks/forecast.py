@@ -1,4 +1,4 @@
-"""`keystride benchmark forecast`: how well the studio's forecasts tell what happens, and how fast they come."""
+"""`keystride benchmark forecast`: measure the accuracy and speed of the studio's forecasts."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BenchmarkForecast:
-    """Compare two forecasts of whether keyframes will be met, by roll-outs and by the goal critic, with what happens.
+    """Compare two forecasts of whether keyframes will be met, from rollouts and from the goal critic, with the outcome.
 
-    Random scripts of three position keyframes, from easy to impossible, are played once from an exact stance.
+    Plays random scripts of three position keyframes, from easy to impossible, once from an exact stance.
     """
 
     policy: str = "go2-pose"
-    """A shipped policy's name, or a bundle: a forecast by critic needs the bundle's critics."""
+    """Name of a built-in policy, or a bundle folder with critics."""
     robot: str = "go2"
     """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     scripts: int = 64
-    """Random scripts to play."""
+    """Number of random scripts to play."""
     rollouts: int = 64
-    """Roll-outs that are counted for each script."""
+    """Number of rollouts per script that the forecast is computed from."""
     json: bool = False
-    """Print JSON instead of sentences."""
+    """Print JSON instead of text."""
 
     def run(self) -> int:
         from keystride.policy.bundle import PolicyError
@@ -48,6 +48,7 @@ class BenchmarkForecast:
 
 
 def measure_forecast(robot: Robot, policy: str, scripts: int, rollouts: int) -> dict[str, Any]:
+    """Return the figures of both forecasts."""
     import numpy as np
 
     from keystride.benchmarks.predictors import brier, goals_of, predict, random_scripts, ranking
@@ -74,10 +75,10 @@ def measure_forecast(robot: Robot, policy: str, scripts: int, rollouts: int) -> 
 def _print(figures: dict[str, Any]) -> None:
     print(f"{figures['scripts']} scripts of 3 keyframes, {figures['met_share']:.0%} of the keyframes met")
     print(
-        "a keyframe that is met is ranked above one that is not: "
-        f"{figures['rollout_ranking']:.3f} by {figures['rollouts']} roll-outs, {figures['critic_ranking']:.3f} by the critic"
+        "probability that a met keyframe ranks above a missed one: "
+        f"{figures['rollout_ranking']:.3f} by {figures['rollouts']} rollouts, {figures['critic_ranking']:.3f} by the critic"
     )
     print(
-        f"Brier score of the roll-outs {figures['rollout_brier']:.4f} (base rate alone {figures['base_rate_brier']:.4f})"
+        f"Brier score of the rollouts {figures['rollout_brier']:.4f} (base rate alone {figures['base_rate_brier']:.4f})"
     )
-    print(f"{figures['control_steps_per_second']:,} control steps a second")
+    print(f"{figures['control_steps_per_second']:,} control steps/s")

@@ -1,4 +1,4 @@
-"""`keystride benchmark learner`: our update compared with a straightforward one, with rsl-rl-lib and with the machine's peak."""
+"""`keystride benchmark learner`: compare the speed of our update with a straightforward one, rsl-rl-lib and the machine's peak."""
 
 import json as jsonlib
 from collections.abc import Callable
@@ -12,28 +12,28 @@ from typing import Any, Literal
 from keystride.errors import UserError
 from keystride.files import write_atomically
 
-LARGEST_GAP = 1e-4  # largest difference between the outputs of both versions
+LARGEST_GAP = 1e-4  # allowed difference between the outputs of both versions
 
 
 @dataclass(frozen=True)
 class BenchmarkLearner:
-    """Measure samples per second through one gradient step on one thread, each contender in a fresh process.
+    """Measure the samples per second of a gradient step on one thread, for each contender in a fresh process.
 
     Contenders: our update; the same function written with nn.TransformerEncoder on padded tokens (the outputs are checked to be
-    equal); and rsl-rl-lib's PPO with its MLP at the same batch size, if it is installed. Also prints the share of the measured
-    matrix-multiply rate.
+    equal); and rsl-rl-lib's PPO with an MLP at the same batch size, if it is installed. Also prints how much of the measured
+    matrix-multiply rate our update reaches.
     """
 
     preset: Literal["cpu", "paper"] = "paper"
     """Preset whose network and losses are measured."""
     batch: int = 12_288
-    """Samples in a minibatch; the default is the share of one of two processes of the paper's 4096 x 24 samples in 4 minibatches."""
+    """Samples per minibatch. The default is what each of two processes gets of the paper's 4096 x 24 samples in 4 minibatches."""
     rounds: int = 3
-    """Gradient steps timed in each turn."""
+    """Number of gradient steps in each measurement."""
     turns: int = 3
-    """Number of turns; the median is reported."""
+    """Number of measurements, of which the median is reported."""
     json: Path | None = None
-    """Write the figures to this file."""
+    """Write the figures as JSON to this file."""
 
     def run(self) -> int:
         from keystride.benchmarks import contenders
@@ -53,7 +53,7 @@ class BenchmarkLearner:
         plain, gap = _in_own_process(contenders.straightforward, self.preset, self.batch, self.rounds)
         if gap > LARGEST_GAP:
             raise UserError(
-                f"the outputs of the two versions differ by {gap:.1e}, so comparing their speed is meaningless"
+                f"the outputs of the two versions differ by {gap:.1e}, more than {LARGEST_GAP:g}: comparing their speed is meaningless"
             )
         return {
             "ours": _in_own_process(contenders.ours, self.preset, self.batch, self.rounds),
@@ -77,12 +77,12 @@ class BenchmarkLearner:
         else:
             print("rsl-rl-lib is not installed (pip install 'keystride[bench]'): not compared")
         print(
-            f"matrix multiply {figures['matmul'] / 1e9:.0f} GFLOPS; our update uses {figures['matmul_share']:.0%} of it"
+            f"matrix multiply {figures['matmul'] / 1e9:.0f} GFLOPS, of which our update reaches {figures['matmul_share']:.0%}"
         )
 
 
 def _in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a function in a fresh process: allocator and thread settings of one contender must not affect another."""
+    """Run a function in a fresh process, so that the allocator and thread settings of one contender do not affect another."""
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 

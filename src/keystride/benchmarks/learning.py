@@ -1,4 +1,4 @@
-"""`keystride benchmark learning`: minutes and samples from scratch to given errors."""
+"""`keystride benchmark learning`: measure the minutes and samples that training from scratch needs to reach given errors."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,16 +30,16 @@ LEARNING_PRESETS = {
     )
     for name, preset in PRESETS.items()
 }
-"""The presets of training, shortened, with frequent and cheap evaluations."""
+"""The training presets, shortened, with frequent and cheap evaluations."""
 
 
 @dataclass(frozen=True)
 class BenchmarkLearning:
-    """Train from scratch with several seeds; print the minutes and control steps to mean distances of 0.5, 0.3 and 0.15 m.
+    """Train from scratch with several seeds, and print the minutes and control steps to reach mean distances of 0.5, 0.3 and 0.15 m.
 
-    Distances are measured with the deterministic policy at keyframes from clips and at random ones, and interpolated between
-    evaluations. Minutes are those of training, without evaluations. The runs are in RUNS/NAME/seedN; the same command continues
-    runs that were stopped. RUNS/NAME also gets learning.json and learning.png. Every setting of `keystride train` can be given.
+    Distances are those of the deterministic policy at keyframes from clips and at random keyframes, interpolated between
+    evaluations. Minutes exclude evaluations. The runs are stored in RUNS/NAME/seedN, the results in RUNS/NAME/learning.json and
+    learning.png. Run the same command again to continue runs that were stopped. Accepts every setting of `keystride train`.
     """
 
     config: Path | None = None
@@ -58,7 +58,7 @@ class BenchmarkLearning:
         for config in configs.values():
             outcome = _train(config)
             if outcome:
-                print("stopped and saved; the same command continues")
+                print("stopped and saved; run the same command again to continue")
                 return 128 + outcome
         curves = {
             f"seed {seed}": read_curve(config.folder / "metrics.jsonl")["evaluation"]
@@ -84,7 +84,7 @@ class BenchmarkLearning:
 
 
 def first_at_or_below(values: Sequence[float | None], places: Sequence[float], threshold: float) -> float | None:
-    """Return where a curve first reaches a threshold from above, interpolated between its points; None if it does not."""
+    """Return the first place at which a curve is at or below a threshold, interpolated between its points, or None."""
     known = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
     for i, (place, value) in enumerate(known):
         if value <= threshold:
@@ -96,7 +96,7 @@ def first_at_or_below(values: Sequence[float | None], places: Sequence[float], t
 
 
 def distance_figure(curves: Mapping[str, Any]) -> Any:
-    """Return a figure of the distances at keyframes over control steps and over minutes."""
+    """Plot the distances at keyframes over control steps and over minutes."""
     from keystride.colours import SOFT
     from keystride.evaluation.rendering.plot_style import styled_figure
 
@@ -121,7 +121,7 @@ def distance_figure(curves: Mapping[str, Any]) -> Any:
 
 
 def _train(config: TrainingConfig) -> int | None:
-    """Train one seed unless it has finished already; return the signal that stopped it, if one did."""
+    """Train one seed unless it is finished; return the signal that stopped it, if any."""
     known = was_started(config.folder)
     if (
         known

@@ -1,4 +1,4 @@
-"""`keystride benchmark physics`: how close the simulator comes to the raw speed of MuJoCo on this machine."""
+"""`keystride benchmark physics`: compare the speed of the simulator with that of plain MuJoCo."""
 
 import json as jsonlib
 import os
@@ -14,14 +14,14 @@ from keystride.files import write_atomically
 if TYPE_CHECKING:
     from keystride.robot.description import Robot
 
-ROUND_SECONDS = 0.3  # short turns: both sides of a ratio see the same machine
+ROUND_SECONDS = 0.3  # short, so that both sides of a ratio are measured under the same load
 NOISE = 0.1  # rad on the joint targets, so that the robots move
 EPISODE_STEPS = 150  # after which a robot is reset, about as in training; resets are spread evenly
 
 
 @dataclass(frozen=True)
 class PhysicsFigures:
-    """Control steps per second: ours, the raw limit, and their ratio."""
+    """Control steps per second of the simulator and of plain MuJoCo, and their ratio."""
 
     ratio: float
     steps_per_second: float
@@ -32,22 +32,22 @@ class PhysicsFigures:
 
 @dataclass(frozen=True)
 class BenchmarkPhysics:
-    """Measure control steps per second of the simulator as training uses it, and of MuJoCo alone.
+    """Measure control steps per second of the simulator as used in training, and of plain MuJoCo.
 
-    The simulator runs with randomization, reading of states and resets. The limit is threads x single-thread mj_step on the same
-    model. Both are measured in turn in one process, so that the ratio is meaningful on a busy machine too.
+    The simulator runs with randomization, state readout and resets. The limit is the rate of mj_step on one thread, multiplied
+    by the number of threads. Both are measured alternately in one process, so that their ratio is valid on a busy machine too.
     """
 
     envs: int = 1024
-    """Robots simulated at once."""
+    """Number of robots to simulate."""
     robot: str = "go2"
     """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     threads: int = 0
-    """Number of threads. 0: one for each core."""
+    """Number of threads. 0: one per core."""
     rounds: int = 31
-    """Number of turns; the median of their ratios is reported."""
+    """Number of measurements, of which the median ratio is reported."""
     json: Path | None = None
-    """Write the figures to this file."""
+    """Write the figures as JSON to this file."""
 
     def run(self) -> int:
         from keystride.robot.catalogue import load_robot
@@ -63,7 +63,7 @@ class BenchmarkPhysics:
 
 
 def physics_figures(robot: "Robot", envs: int, threads: int, rounds: int) -> PhysicsFigures:
-    """Measure the simulator and MuJoCo alone, in turn."""
+    """Measure the simulator and plain MuJoCo alternately."""
     batched, raw = _batched(robot, envs, threads), _raw(robot)
     ours, limit = [], []
     for _ in range(rounds):
@@ -83,7 +83,7 @@ def _rate(step: Callable[[], None]) -> float:
 
 
 def _batched(robot: "Robot", envs: int, threads: int) -> Callable[[], None]:
-    """Return a function that takes a control step of all robots, some of which are reset."""
+    """Return a function that simulates one control step of all robots and resets some of them."""
     import numpy as np
 
     from keystride.physics.simulator import CpuSimulator, Randomization, standing_start
@@ -106,7 +106,7 @@ def _batched(robot: "Robot", envs: int, threads: int) -> Callable[[], None]:
 
 
 def _raw(robot: "Robot") -> Callable[[], None]:
-    """Return a function that takes a control step of one robot on one thread."""
+    """Return a function that simulates one control step of one robot on one thread."""
     import mujoco
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""`keystride benchmark policy`: how long a control step of a policy takes, and what filling in gaps adds to it."""
+"""`keystride benchmark policy`: measure how long a policy takes per control step, with and without in-betweens."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from keystride.robot.description import Robot
 
 WARM_UP_STEPS = 100
-BUSY = 1.5  # load average above which wall-clock times include other processes
-PLANNER_STEPS = 1500  # 30 s: two gaps, the hold after the last keyframe, and its renewals
+BUSY = 1.5  # load average above which other processes affect wall-clock times
+PLANNER_STEPS = 1500  # 30 s: two gaps, then holding the last pose
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,15 @@ class BenchmarkPolicy:
     """Time control steps of a policy on one thread: the network for one robot, and the planner of in-betweens."""
 
     policy: str = DEFAULT_POLICY
-    """Name of a shipped policy, a bundle folder, an ONNX file or a training run."""
+    """Name of a built-in policy, a bundle folder, an ONNX file or a training run."""
     robot: str = "go2"
     """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     steps: int = 5000
     """Number of control steps to time."""
     robots: int = 4096
-    """Size of the batch for which the planner is timed, besides a single robot."""
+    """Number of robots to time the planner with, in addition to one."""
     json: bool = False
-    """Print JSON instead of sentences."""
+    """Print JSON instead of text."""
 
     def run(self) -> int:
         from keystride.policy.loading import open_policy
@@ -55,7 +55,7 @@ class BenchmarkPolicy:
 
 
 def measure_policy(policy: Policy, robot: Robot, steps: int) -> dict[str, Any]:
-    """Return percentiles over steps with as many keyframes as the policy holds."""
+    """Return percentiles of the time per control step, with as many keyframes as the policy can see."""
     import numpy as np
 
     state, goals = _standing(robot, 1), _goals(policy)
@@ -83,7 +83,7 @@ def measure_policy(policy: Policy, robot: Robot, steps: int) -> dict[str, Any]:
 
 
 def measure_planner(policy: Policy, robot: Robot, robots: int) -> dict[str, Any]:
-    """Return what the planner of in-betweens costs: planning two long gaps, showing the waypoints, holding at the end."""
+    """Return the time that the planner of in-betweens takes for two long gaps and for holding the last pose."""
     import numpy as np
 
     from keystride.keyframes.resolve import script_goals
@@ -103,7 +103,7 @@ def measure_planner(policy: Policy, robot: Robot, robots: int) -> dict[str, Any]
 
 
 def _planner_seconds(guide: Any, state: State, goals: Goals, now: np.ndarray) -> float:
-    """Processor time, so that other processes do not count."""
+    """Return the CPU time of one planner step, which excludes other processes."""
     start = time.thread_time()
     guide.seen(state, goals, now)
     return time.thread_time() - start
@@ -131,7 +131,7 @@ def _standing(robot: Robot, robots: int) -> State:
 
 
 def _goals(policy: Policy) -> Goals:
-    """Return a straight walk with a keyframe every second, with all components that the policy knows."""
+    """Return a straight walk with a keyframe every second, with all components that the policy was trained on."""
     import numpy as np
 
     from keystride.keyframes.goals import COMPONENTS, empty_goals
@@ -149,11 +149,11 @@ def _print(name: str, figures: dict[str, Any]) -> None:
     print(f"{name}: {figures['steps']} control steps with {figures['keyframes']} keyframes on one thread")
     print(f"p50 {figures['p50_ms']:.3f} ms, p99 {figures['p99_ms']:.3f} ms, worst {figures['worst_ms']:.3f} ms")
     print(f"p99 is {100 * figures['p99_share']:.2f}% of the {figures['budget_ms']:g} ms budget")
-    print(f"processor time: p50 {figures['p50_cpu_ms']:.3f} ms, p99 {figures['p99_cpu_ms']:.3f} ms")
+    print(f"CPU time: p50 {figures['p50_cpu_ms']:.3f} ms, p99 {figures['p99_cpu_ms']:.3f} ms")
     for row in figures["inbetween"]:
         print(
-            f"in-betweens for {row['robots']} robot{'s' * (row['robots'] > 1)}: {row['mean_ms']:.3f} ms a control step on average "
-            f"({row['mean_us_per_robot']:.2f} us each), {row['worst_ms']:.2f} ms when it plans"
+            f"in-betweens for {row['robots']} robot{'s' * (row['robots'] > 1)}: {row['mean_ms']:.3f} ms per control step on average "
+            f"({row['mean_us_per_robot']:.2f} us per robot), at most {row['worst_ms']:.2f} ms"
         )
     if figures["load_average"] > BUSY:
-        print(f"other processes are running (load average {figures['load_average']}): expect less on an idle machine")
+        print(f"the machine is busy (load average {figures['load_average']}): expect shorter times on an idle one")

@@ -1,7 +1,7 @@
-"""Two ways to tell beforehand whether a keyframe will be met, measured against what then happens.
+"""Compare two forecasts of whether a keyframe will be met with the outcome.
 
-One counts over roll-outs, as the studio does. The other asks the goal critic, once for each keyframe, in the state that
-the robot is in when the keyframe before it is due.
+One counts successes over rollouts, as the studio does. The other is the value of the goal critic for each keyframe, in the
+state of the robot when the previous keyframe is due.
 """
 
 from dataclasses import dataclass
@@ -25,22 +25,22 @@ MAX_TURN = 1.0  # rad, either way
 
 
 class ValueFunction(Protocol):
-    """What `Critics` is: (B, G) values, one of them that of the goals."""
+    """The interface of `ExportedCritics`: values (B, G) of G reward groups."""
 
     def values(self, state: Any, goals: Goals, now: Any, previous_action: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """For every keyframe of every script."""
+    """The outcome and both forecasts for K keyframes of E scripts."""
 
-    met: NDArray[np.bool_]  # (E, K) what happened
-    counted: Floats  # (E, K) share of roll-outs
-    valued: Floats  # (E, K) the critic's value
+    met: NDArray[np.bool_]  # (E, K) outcome
+    counted: Floats  # (E, K) share of rollouts that meet the keyframe
+    valued: Floats  # (E, K) value of the critic
 
 
 def random_scripts(count: int, random: np.random.Generator) -> list[Script]:
-    """From easy to impossible: paths of three keyframes, whose pace is drawn at random."""
+    """Return random scripts of three keyframes, from easy to impossible."""
     return [_script(random) for _ in range(count)]
 
 
@@ -53,7 +53,7 @@ def predict(
     rollouts: int,
     seed: int = 0,
 ) -> Predictions:
-    """`goal` is the column of the goal group among the critic's values."""
+    """Return the outcome and both forecasts; `goal` is the column of the goal group in the values of the critics."""
     count = len(goals.step)
     met = run_episodes(
         controller, robot, exact_stance(robot, count), goals, world=World(friction=FORECAST_FRICTION)
@@ -67,7 +67,7 @@ def predict(
 
 
 def critic_values(robot: Robot, controller: Controller, critics: ValueFunction, goal: int, goals: Goals) -> Floats:
-    """Return (E, K) each keyframe alone, seen from the moment at which the one before is due; the first from the start."""
+    """Return the value (E, K) of each keyframe alone, at the time when the previous one is due, or at the start."""
     count, keyframes = goals.step.shape
     simulator = make_simulator(robot, count, World(friction=FORECAST_FRICTION))
     simulator.reset(np.arange(count), exact_stance(robot, count))
@@ -86,7 +86,7 @@ def critic_values(robot: Robot, controller: Controller, critics: ValueFunction, 
 
 
 def ranking(score: Floats, met: NDArray[np.bool_]) -> float:
-    """Return how often a keyframe that is met scores higher than one that is not; 0.5 is chance, ties count half."""
+    """Return the probability that a met keyframe scores higher than a missed one (ROC AUC); ties count half."""
     good, bad = score[met], score[~met]
     if not len(good) or not len(bad):
         return float("nan")
@@ -95,7 +95,7 @@ def ranking(score: Floats, met: NDArray[np.bool_]) -> float:
 
 
 def brier(share: Floats, met: NDArray[np.bool_]) -> float:
-    """Mean squared difference between a probability and what happened; 0 is perfect, 0.25 is saying one half."""
+    """Return the mean squared difference between forecast and outcome: 0 is perfect, 0.25 is always forecasting one half."""
     return float(((share - met) ** 2).mean())
 
 

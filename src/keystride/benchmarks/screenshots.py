@@ -1,4 +1,4 @@
-"""Pictures of the studio for the documentation: `python -m keystride.benchmarks.screenshots SCRIPT POLICY FOLDER`."""
+"""Take the documentation's screenshots of the studio: `python -m keystride.benchmarks.screenshots SCRIPT POLICY FOLDER`."""
 
 import sys
 from pathlib import Path
@@ -9,17 +9,17 @@ from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 from keystride.studio.server import Studio, opening
 
 SIZE = {"width": 1440, "height": 900}
-DRAW_TIMEOUT = 300_000  # ms: it draws in software
-NO_NEWS = ".mantine-Notifications-root { display: none !important; }"
+DRAW_TIMEOUT = 300_000  # ms; software rendering is slow
+HIDE_NOTIFICATIONS = ".mantine-Notifications-root { display: none !important; }"
 MARKS = "JSON.parse(document.getElementById('ks-script')?.textContent || '{\"marks\":[]}').marks"
 NOW = "JSON.parse(document.getElementById('ks-now').textContent)"
 
 
-def take(script: Path, policy: str, folder: Path) -> None:
-    """One while editing, with the forecast; one after a pass, with its errors."""
+def take_screenshots(script: Path, policy: str, folder: Path) -> None:
+    """Take one screenshot while editing, with the forecast, and one after playing, with the errors."""
     browser = find_browser()
     if browser is None:
-        raise RuntimeError("pictures need Chromium and Playwright")
+        raise RuntimeError("screenshots need Chromium and Playwright")
     studio = Studio(opening(script, load_robot(DEFAULT_ROBOT), policy), "127.0.0.1", 0)
     try:
         with launched(browser) as driver:
@@ -34,7 +34,7 @@ def take(script: Path, policy: str, folder: Path) -> None:
 
 def _edit(page: Any, path: Path) -> None:
     page.wait_for_function(f"{MARKS}.length > 0 && {MARKS}.every((mark) => mark.odds !== null)", timeout=DRAW_TIMEOUT)
-    page.add_style_tag(content=NO_NEWS)
+    page.add_style_tag(content=HIDE_NOTIFICATIONS)
     for _ in range(2):
         page.keyboard.press("ArrowDown")
     page.wait_for_timeout(15_000)
@@ -51,4 +51,4 @@ def _play(page: Any, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    take(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    take_screenshots(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

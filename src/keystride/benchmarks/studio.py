@@ -1,4 +1,4 @@
-"""`keystride benchmark studio`: how fast the studio answers, forecasts and simulates again, and what a long session costs."""
+"""`keystride benchmark studio`: measure the latency, forecasts and simulations of the studio, and its load in a long session."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from keystride.studio.server import Studio
     from keystride.studio.session import StudioSession
 
-WARM_UP_SECONDS = 5.0  # s of play before pace, memory and CPU are first read
+WARM_UP_SECONDS = 5.0  # of playing before pace, memory and CPU are measured
 KEY_PRESSES = 40
 PAGE_SIZE = {"width": 900, "height": 600}
-COARSE = 0.12  # pixels per pixel of the layout: the scene is drawn in software, which is not what is measured
+COARSE = 0.12  # device pixels per CSS pixel: software rendering is slow and not what is measured
 START_TIMEOUT = 600.0  # s
-KEYFRAME_SPACING = 1.0  # s between the keyframes of the scripts that are measured
+KEYFRAME_SPACING = 1.0  # s between the keyframes of the measured scripts
 
-# Before the page's own listener, which lets nobody else see the keys that it takes.
+# Registered before the page's own listener, which stops the propagation of the keys it handles.
 NOTE_KEYS = "window.addEventListener('keydown', (event) => { window.keystrideKey = event.timeStamp; }, true);"
-# From the event of the key to the frame in which the timeline shows the answer of the session, in ms.
+# From the key event to the frame in which the timeline shows the result, in ms.
 KEY_TO_PICTURE = """() => {
   const active = () => document.querySelector(".ks-mark.primary")?.dataset.key, before = active();
   window.keystrideMs = null;
@@ -42,31 +42,31 @@ KEY_TO_PICTURE = """() => {
 
 SENTENCES = {
     "key": "key to picture: {median_ms:.0f} ms, 95th percentile {p95_ms:.0f} ms",
-    "play": "{seconds:.0f} s of play with {edits} edits: {pace:.3f} of the control steps in time; memory of the server "
-    "{start_mb:.0f} MB after warming up, {end_mb:.0f} MB at the end; CPU of the server {cpu:.2f} cores",
-    "simulation": "simulation of {0} keyframes: {whole:.2f} s ({whole_cpu:.2f} s of CPU); "
-    "again after an edit of the last one: {after_edit:.2f} s ({after_edit_cpu:.2f} s of CPU)",
-    "forecast": "forecast of {0} keyframes: {first:.1f} s to the first answer, {whole:.1f} s to the last; "
-    "after an edit of the last keyframe {first_after_edit:.1f} s and {whole_after_edit:.1f} s",
+    "play": "{seconds:.0f} s of playing with {edits} edits: {pace:.3f} of the control steps in time; server memory "
+    "{start_mb:.0f} MB after warm-up, {end_mb:.0f} MB at the end; server CPU {cpu:.2f} cores",
+    "simulation": "simulation of {0} keyframes: {whole:.2f} s ({whole_cpu:.2f} s CPU); "
+    "after editing the last one: {after_edit:.2f} s ({after_edit_cpu:.2f} s CPU)",
+    "forecast": "forecast of {0} keyframes: first answer after {first:.1f} s, last after {whole:.1f} s; "
+    "after editing the last keyframe {first_after_edit:.1f} s and {whole_after_edit:.1f} s",
 }
 
 
 @dataclass(frozen=True)
 class BenchmarkStudio:
-    """Measure the studio in a headless Chromium: key to picture, forecasts, simulating again after an edit, a long play."""
+    """Measure the studio in headless Chromium: key press to display, forecasts, simulation after an edit, and a long session."""
 
     policy: str = "go2-pose"
-    """Name of a shipped policy, an ONNX file, a bundle folder or a run."""
+    """Name of a built-in policy, a bundle folder, an ONNX file or a training run."""
     robot: str = "go2"
     """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     keyframes: tuple[int, ...] = (10, 60)
-    """Lengths of the scripts that are forecast and simulated again."""
+    """Numbers of keyframes of the scripts to forecast and simulate."""
     seconds: float = 600.0
-    """Duration of the long play, with an edit every second; 0 leaves it out."""
+    """Duration of the long session, with an edit every second. 0 skips it."""
     output: Path | None = None
-    """JSON file to write each figure to as soon as it is measured. Figures that it holds already are not measured again."""
+    """JSON file to write each figure to as soon as it is measured. Figures that it already contains are not measured again."""
     json: bool = False
-    """Print JSON instead of sentences."""
+    """Print JSON instead of text."""
 
     def run(self) -> int:
         import json
@@ -91,7 +91,7 @@ class BenchmarkStudio:
         return 0
 
     def _earlier(self) -> dict[str, Any]:
-        """Return what the output file holds, if it was measured with these settings."""
+        """Return the figures in the output file, which must have been measured with the same settings."""
         import json
 
         settings = {"policy": self.policy, "robot": self.robot, "seconds": self.seconds}
@@ -102,13 +102,13 @@ class BenchmarkStudio:
             if {name: found.get(name) for name in settings} == settings:
                 return found
         except (AttributeError, ValueError, OSError) as error:
-            raise UserError(f"{self.output} does not hold figures of this benchmark: {error}") from error
-        raise UserError(f"{self.output} holds figures of other settings; name another file")
+            raise UserError(f"{self.output} does not contain figures of this benchmark: {error}") from error
+        raise UserError(f"{self.output} contains figures measured with other settings; choose another file")
 
 
 @dataclass(frozen=True)
 class ForecastTimes:
-    """Seconds from the question to the first answer, of 64 roll-outs, and to the last one, of 256."""
+    """Seconds from the request to the first answer, from 64 rollouts, and to the last, from 256."""
 
     first: float
     whole: float
@@ -118,7 +118,7 @@ class ForecastTimes:
 
 @dataclass(frozen=True)
 class SimulationTimes:
-    """Seconds until the play head, at the end of the script, shows what the script leads to; and of CPU, on one core."""
+    """Seconds until the simulation reaches the end of the script, and CPU seconds on one core."""
 
     whole: float
     whole_cpu: float
@@ -128,12 +128,12 @@ class SimulationTimes:
 
 @dataclass(frozen=True)
 class LongPlay:
-    """Looped play with an edit every second, watched by a browser."""
+    """Playing in a loop with an edit every second, with a browser connected."""
 
     seconds: float
     edits: int
-    pace: float  # control steps done to control steps due
-    start_mb: float  # memory of the server after warming up
+    pace: float  # ratio of control steps done to control steps due
+    start_mb: float  # memory of the server after warm-up
     end_mb: float
     cpu: float  # of the server, in cores
 
@@ -141,14 +141,12 @@ class LongPlay:
 def measurements(
     robot: Robot, policy: str, keyframes: tuple[int, ...], seconds: float
 ) -> dict[str, Callable[[], dict[str, float]]]:
-    """Return what is to be measured, by name. RuntimeError where there is no browser."""
+    """Return the measurements by name; raise RuntimeError if there is no browser."""
     from keystride.benchmarks.browser import find_browser
 
     browser = find_browser()
     if browser is None:
-        raise RuntimeError(
-            "this benchmark needs Chromium and Playwright: pip install playwright, and chromium in the PATH"
-        )
+        raise RuntimeError("this benchmark needs Playwright (pip install playwright) and Chromium in the PATH")
     short = walk(min(keyframes))
     found: dict[str, Callable[[], dict[str, float]]] = {"key": lambda: time_keys(browser, robot, policy, short)}
     if seconds > 0:
@@ -184,7 +182,7 @@ def edited(script: Script) -> Script:
 
 
 def time_forecasts(robot: Robot, policy: str, script: Script) -> ForecastTimes:
-    """In the forecast's own process, which has loaded the policy already."""
+    """Measure forecasts in their own process, after it has loaded the policy."""
     import queue
 
     from keystride.studio.editor import DEFAULT_FRICTION
@@ -215,6 +213,7 @@ def time_forecasts(robot: Robot, policy: str, script: Script) -> ForecastTimes:
 
 
 def time_simulation(robot: Robot, policy: str, script: Script) -> SimulationTimes:
+    """Measure the simulation of a script, and again after an edit of its last keyframe."""
     from keystride.studio.document.draft import from_script
     from keystride.studio.document.history import Document
     from keystride.studio.editor import Editor
@@ -240,7 +239,7 @@ def time_simulation(robot: Robot, policy: str, script: Script) -> SimulationTime
 
 @contextmanager
 def studio_page(browser: str, robot: Robot, policy: str, script: Script) -> Iterator[tuple[Studio, Any]]:
-    """A studio with one browser: the server, in this process, and Playwright's page."""
+    """Provide a studio server in this process and a page in a browser that is connected to it."""
     from keystride.benchmarks.browser import launched
     from keystride.studio.document.draft import from_script
     from keystride.studio.document.history import UNTITLED, Document
@@ -262,6 +261,7 @@ def studio_page(browser: str, robot: Robot, policy: str, script: Script) -> Iter
 
 
 def time_keys(browser: str, robot: Robot, policy: str, script: Script) -> dict[str, float]:
+    """Measure the time from a key press to its effect on the screen."""
     import numpy as np
 
     with studio_page(browser, robot, policy, script) as (_, page):
@@ -276,7 +276,7 @@ def play_long(browser: str, robot: Robot, policy: str, script: Script, seconds: 
 
 
 def key_to_picture(page: Any, key: str) -> float:
-    """Milliseconds. The key selects another keyframe."""
+    """Press a key that selects another keyframe, and return the milliseconds until it is displayed."""
     page.evaluate(KEY_TO_PICTURE)
     page.keyboard.press(key)
     page.wait_for_function("window.keystrideMs !== null", polling=20)
@@ -284,6 +284,7 @@ def key_to_picture(page: Any, key: str) -> float:
 
 
 def long_play(session: StudioSession, seconds: float, wait: Callable[[float], None]) -> LongPlay:
+    """Play in a loop with an edit every second; `wait` takes milliseconds."""
     editor = session.editor
     session.post(lambda: _start(editor))
     wait(1000 * WARM_UP_SECONDS)
@@ -305,7 +306,7 @@ def long_play(session: StudioSession, seconds: float, wait: Callable[[float], No
 
 
 def resident_megabytes() -> float:
-    """Of this process; Linux tells it in pages."""
+    """Return the resident memory of this process (Linux only)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * 4096 / 1e6, 1)
 
@@ -317,7 +318,7 @@ def _start(editor: Editor) -> None:
 
 
 def _edit(editor: Editor, number: int) -> None:
-    """Add, move, take back, do again and delete in turn."""
+    """Add, move, undo, redo and delete in turn."""
     now = time.perf_counter()
     actions = (
         lambda: editor.add(editor.draft.end + 0.6, now),

@@ -1,4 +1,4 @@
-"""`keystride benchmark train`: control steps a second from end to end, against physics alone, and with more processes."""
+"""`keystride benchmark train`: measure the speed of training, compared with physics alone and with more processes."""
 
 import json as jsonlib
 import os
@@ -21,26 +21,26 @@ from keystride.training.launch import launch
 
 @dataclass(frozen=True)
 class BenchmarkTrain:
-    """Train for some iterations and measure: end to end, physics alone in the same processes, and where the time goes.
+    """Train for some iterations and measure control steps per second of training, of physics alone, and where the time goes.
 
-    --scaling measures one process alone and all processes together in turn, with the same number of robots for each process, and
-    prints the efficiency: the rate of a process among all beside that of one alone.
+    With --scaling, measure one process alone and all processes together, with the same number of robots per process, and print
+    the efficiency: the rate per process of all together, divided by the rate of one alone.
     """
 
     preset: Literal["cpu", "paper"] = "cpu"
-    """Whose sizes are used."""
+    """Preset whose sizes are used."""
     iterations: int = 12
-    """Measured iterations, after three to warm up; physics alone is measured in between."""
+    """Number of iterations to measure, after three to warm up."""
     processes: int = 0
-    """Processes of one thread each; 0: one for each core."""
+    """Number of processes, one thread each. 0: one per core."""
     environments: int = 0
-    """Robots over all processes; 0: the preset's."""
+    """Number of robots, summed over all processes. 0: that of the preset."""
     scaling: bool = False
     """Compare one process with all of them."""
     rounds: int = 3
-    """How often each is measured, in turn, with --scaling; medians are compared."""
+    """With --scaling, number of measurements of each, of which medians are compared."""
     json: Path | None = None
-    """Write the figures to this file."""
+    """Write the figures as JSON to this file."""
 
     def run(self) -> int:
         config = self._config()
@@ -55,7 +55,7 @@ class BenchmarkTrain:
         from keystride.learner import parallel
 
         if parallel.rank() == 0:
-            self._tell(figures)
+            self._print(figures)
         parallel.stop()
         return 0
 
@@ -98,9 +98,9 @@ class BenchmarkTrain:
         }
 
     def _compare_processes(self, robots: int, processes: int) -> int:
-        """Measure in processes of their own, one after the other; `robots` are those of one process."""
+        """Measure one process and all processes alternately, each by running this command; `robots` is the number per process."""
         if processes == 1:
-            raise UserError("--scaling needs two processes at least: --processes 2")
+            raise UserError("--scaling needs at least two processes, such as --processes 2")
         rates: dict[int, list[float]] = {1: [], processes: []}
         with tempfile.TemporaryDirectory(prefix="keystride-") as folder:
             for _ in range(self.rounds):
@@ -124,17 +124,17 @@ class BenchmarkTrain:
             write_atomically(self.json, jsonlib.dumps(content, indent=1))
         return 0
 
-    def _tell(self, figures: dict[str, Any]) -> None:
+    def _print(self, figures: dict[str, Any]) -> None:
         if self.json:
             write_atomically(self.json, jsonlib.dumps(figures, indent=1))
         parts = ", ".join(f"{name} {share:.0%}" for name, share in figures["split"].items())
         print(
             f"{figures['steps_per_second']:,.0f} control steps/s end to end, {figures['physics_steps_per_second']:,.0f} physics alone, "
-            f"ratio {figures['ratio']:.2f}; of the time: {parts}"
+            f"ratio {figures['ratio']:.2f}; time spent: {parts}"
         )
 
 
 def efficiency(rates: Mapping[int, Sequence[float]]) -> float:
-    """Median rate of the most processes over that of one process times their number; rates are by the number of processes."""
+    """Return the median rate of the largest number of processes per process, relative to one process; rates are by number."""
     most = max(rates)
     return median(rates[most]) / (most * median(rates[1]))
