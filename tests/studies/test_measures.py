@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from keystride.studies.critics import Arm, critics_findings, critics_table, curves_figure, multi, single
-from keystride.studies.measures import Curve, Errors, across_seeds, compared, counted, judged, pooled, read_run_curve
+from keystride.studies.measures import (
+    Curve,
+    Errors,
+    across_seeds,
+    claim_verdict,
+    compare,
+    comparison_summary,
+    pooled,
+    read_run_curve,
+)
 
 
 def curve(*distance: float) -> Curve:
@@ -57,20 +66,20 @@ def test_errors_are_pooled_over_keyframes_and_seeds() -> None:
 
 
 def test_one_is_better_only_where_every_seed_agrees() -> None:
-    assert compared([0.1, 0.2], [0.3, 0.4]) == "better"
-    assert compared([0.3, 0.4], [0.1, 0.2]) == "worse"
-    assert compared([0.1, 0.35], [0.3, 0.4]) == "undecided"
-    assert compared([5.0, 6.0], [None, None]) == "better"
-    assert compared([None, None], [None, None]) == "undecided"
-    assert compared([0.1], [0.2]) == "undecided"  # one seed says nothing
+    assert compare([0.1, 0.2], [0.3, 0.4]) == "better"
+    assert compare([0.3, 0.4], [0.1, 0.2]) == "worse"
+    assert compare([0.1, 0.35], [0.3, 0.4]) == "undecided"
+    assert compare([5.0, 6.0], [None, None]) == "better"
+    assert compare([None, None], [None, None]) == "undecided"
+    assert compare([0.1], [0.2]) == "undecided"  # one seed says nothing
 
 
 def test_a_claim_is_judged_by_where_it_holds() -> None:
-    assert judged({"a": "better", "b": "better"}) == "supports the paper's claim"
-    assert judged({"a": "worse", "b": "undecided"}) == "contradicts the paper's claim"
-    assert judged({"a": "undecided"}) == "neither supports nor contradicts the paper's claim"
-    assert judged({"a": "better", "b": "undecided"}) == "supports the paper's claim in part"
-    assert counted({"a": "better", "b": "worse", "c": "undecided"}) == (
+    assert claim_verdict({"a": "better", "b": "better"}) == "supports the paper's claim"
+    assert claim_verdict({"a": "worse", "b": "undecided"}) == "contradicts the paper's claim"
+    assert claim_verdict({"a": "undecided"}) == "neither supports nor contradicts the paper's claim"
+    assert claim_verdict({"a": "better", "b": "undecided"}) == "supports the paper's claim in part"
+    assert comparison_summary({"a": "better", "b": "worse", "c": "undecided"}) == (
         "better with every seed at a; worse with every seed at b; undecided at c"
     )
 

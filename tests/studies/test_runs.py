@@ -14,12 +14,12 @@ from keystride.studies.critics import PAPER_GOAL_WEIGHT, CriticsStudy, multi, si
 from keystride.studies.runs import (
     QUICK,
     Size,
-    caution,
     finish_runs,
     fixed_widths,
     paper_task,
     progress_line,
     single_critic,
+    size_warning,
     wait_until_free,
 )
 from keystride.task.rewards import followed_widths
@@ -98,8 +98,8 @@ def test_a_run_is_waited_for_while_the_processes_of_a_killed_study_save_it(tmp_p
 
 
 def test_a_study_too_small_to_learn_says_so() -> None:
-    assert caution(SIZE) == ()
-    assert "not the method" in caution(QUICK)[0]
+    assert size_warning(SIZE) == ()
+    assert "say nothing about the method" in size_warning(QUICK)[0]
 
 
 def test_progress_is_a_bar_with_the_time_left() -> None:

@@ -42,7 +42,7 @@ def test_critics_are_searched_trained_and_compared_once(tmp_path: Path, capsys: 
     command = arguments("critics", tmp_path, 1, "--horizons", "25", "50", "--weights", "20")
     assert main(command) == 0
     printed = capsys.readouterr().out
-    assert "search: goal weights 0.5, 20 of the single critic" in printed
+    assert "searching goal weights of the single critic: 0.5, 20" in printed
     assert "[##############################] 100%: " in printed
     found = data(tmp_path, "critics")
     assert set(found["search"]["weights"]) == {"0.5", "20"}
@@ -60,7 +60,7 @@ def test_critics_are_searched_trained_and_compared_once(tmp_path: Path, capsys: 
     }
     page = (tmp_path / "critics.html").read_text()
     assert page.count("<svg") == 1
-    assert "What was found" in page
+    assert "Findings" in page
     assert "(chosen)" in page
     assert (tmp_path / "critics-curves.png").read_bytes().startswith(b"\x89PNG")
     rows = metrics(tmp_path, "multi-25-50-seed0")
@@ -78,7 +78,7 @@ def test_both_sights_run_the_papers_scenarios(unbroken: Path) -> None:
     assert cells["turn", 2]["paper_m"] == [0.7271, 0.1528]
     assert cells["turn", 2]["episodes"] == 4
     assert [row["width/position"] for row in metrics(unbroken, "all-seed0")[1:]] == pytest.approx([0.8, 0.6, 0.4])
-    assert "sees the next goal only" in (unbroken / "anticipation.html").read_text()
+    assert "sees only the next goal" in (unbroken / "anticipation.html").read_text()
     assert (unbroken / "anticipation-turn-seed0.png").is_file()
 
 

@@ -11,7 +11,7 @@ import tyro
 from keystride.errors import UserError
 
 if TYPE_CHECKING:
-    from keystride.studies.page import Report
+    from keystride.studies.page import StudyReport
     from keystride.studies.runs import Size
 
 DEFAULT_OUT = Path("runs")
@@ -116,7 +116,7 @@ def _out(given: Path | None, name: str, quick: bool) -> Path:
     return given or DEFAULT_OUT / f"study-{name}{'-quick' if quick else ''}"
 
 
-def _run(study: "Callable[[], Report]", out: Path) -> int:
+def _run(study: "Callable[[], StudyReport]", out: Path) -> int:
     from keystride.evaluation.tables import print_tables
     from keystride.studies.page import write_study_report
     from keystride.studies.runs import StudyStopped

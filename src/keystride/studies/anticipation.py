@@ -1,4 +1,4 @@
-"""A policy that sees all goals against one that sees the next goal only (paper, future goal anticipation)."""
+"""Compare a policy that sees all goals with one that sees only the next goal (paper, future goal anticipation)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,32 +19,35 @@ from keystride.studies.measures import (
     Errors,
     Verdict,
     across_seeds,
-    compared,
-    counted,
-    judged,
+    claim_verdict,
+    compare,
+    comparison_summary,
     pooled,
     read_run_curve,
 )
-from keystride.studies.page import Report
-from keystride.studies.runs import Size, caution, final_policy, finish_runs, paper_task, recipe, study_library
+from keystride.studies.page import StudyReport
+from keystride.studies.runs import Size, final_policy, finish_runs, paper_task, run_config, size_warning, study_library
 from keystride.training.config import TrainingConfig, TrainingStage
 
 Sight = Literal["all", "next"]
-SIGHTS: dict[Sight, str] = {"all": "sees all goals", "next": "sees the next goal only"}
+SIGHTS: dict[Sight, str] = {"all": "sees all goals", "next": "sees only the next goal"}
 GOALS = (1, 2)
 ScenarioGoal = tuple[str, int]  # scenario, and goal counted from 1
 
 
 @dataclass(frozen=True)
 class AnticipationStudy:
-    """Which runs there are."""
+    """The settings of the study, which determine its runs."""
 
     out: Path
     size: Size
     widths: tuple[float, ...] = (0.8, 0.6, 0.4)
 
     def config(self, sight: Sight, seed: int) -> TrainingConfig:
-        """Goal kernels narrow in equal parts of the run, whatever the error is: widths that follow it would differ."""
+        """Return the configuration of one run.
+
+        Goal kernels narrow at fixed times: if they followed the error, they would differ between the policies.
+        """
         task = paper_task(self.size, self.widths[0], see=sight)
         parts = [
             (width, self.size.steps * (i + 1) // len(self.widths) if i + 1 < len(self.widths) else None)
@@ -54,15 +57,15 @@ class AnticipationStudy:
             TrainingStage(f"part {number}", until, {"task": {"goal_widths": _widths(self.size, width)}})
             for number, (width, until) in enumerate(parts, start=1)
         )
-        return recipe(self.size, self.out / "runs", f"{sight}-seed{seed}", seed, task, stages=stages)
+        return run_config(self.size, self.out / "runs", f"{sight}-seed{seed}", seed, task, stages=stages)
 
 
 def _widths(size: Size, width: float) -> dict[str, float]:
     return asdict(paper_task(size, width).goal_widths)
 
 
-def run_anticipation(study: AnticipationStudy) -> Report:
-    """Train both with every seed, then let them run the paper's three scenarios from the same starts."""
+def run_anticipation(study: AnticipationStudy) -> StudyReport:
+    """Train both policies with every seed, then evaluate them on the paper's three scenarios from the same initial states."""
     seeds = range(study.size.seeds)
     configs = {(sight, seed): study.config(sight, seed) for seed in seeds for sight in SIGHTS}
     finish_runs(list(configs.values()))
@@ -82,7 +85,7 @@ def run_anticipation(study: AnticipationStudy) -> Report:
 
 
 def errors_of(rollouts: Sequence[Mapping[str, EpisodeRollout]]) -> dict[Sight, dict[ScenarioGoal, Errors]]:
-    """Distances at each goal of each scenario, over the seeds; rollouts of each seed are by scenario."""
+    """Return the distances at each goal of each scenario, given the rollouts of each seed by scenario."""
     suffixes: dict[Sight, str] = {"all": "", "next": NEXT_ONLY}
     return {
         sight: {
@@ -101,25 +104,26 @@ def errors_of(rollouts: Sequence[Mapping[str, EpisodeRollout]]) -> dict[Sight, d
 
 def anticipation_report(
     study: AnticipationStudy, rollouts: Sequence[Mapping[str, EpisodeRollout]], curves: Mapping[Sight, Sequence[Curve]]
-) -> Report:
+) -> StudyReport:
+    """Return the report on the rollouts and learning curves of all seeds."""
     errors = errors_of(rollouts)
     paths = {
         f"turn-seed{seed}": Picture(
-            f"The turn from above, seed {seed}; arrows: heading at the first goal. Right: yaw there.",
+            f"The turn from above, seed {seed}; arrows show the heading at the first goal. Right: yaw at the first goal.",
             figures.anticipation_figure(of_seed),
         )
         for seed, of_seed in enumerate(rollouts)
     }
     learning = Picture(
-        "Evaluations during training: mean and range over the seeds, half of the episodes with keyframes from clips and half with "
-        "random ones.",
+        "Evaluations during training: mean and range over the seeds. Half of the episodes have keyframes from clips, half random "
+        "ones.",
         learning_figure(curves),
     )
-    return Report(
+    return StudyReport(
         name="anticipation",
-        title="Anticipation: seeing all goals or the next one only",
+        title="Anticipation: seeing all goals or only the next one",
         setup=_setup(study),
-        findings=(*caution(study.size), *anticipation_findings(errors)),
+        findings=(*size_warning(study.size), *anticipation_findings(errors)),
         tables=(anticipation_table(errors),),
         pictures={"curves": learning, **paths},
         data={
@@ -141,23 +145,23 @@ def anticipation_report(
 
 
 def anticipation_findings(errors: Mapping[Sight, Mapping[ScenarioGoal, Errors]]) -> list[str]:
-    """Return what the figures say about the claim that seeing all goals helps, above all at the second goal."""
+    """Return sentences on the claim that seeing all goals helps, especially at the second goal."""
     sentences = []
     for goal, name in zip(GOALS, ("first", "second"), strict=True):
         comparisons: dict[str, Verdict] = {
-            scenario.name: compared(
+            scenario.name: compare(
                 errors["all"][scenario.name, goal].seed_means, errors["next"][scenario.name, goal].seed_means
             )
             for scenario in ANTICIPATION_SCENARIOS
         }
-        sentence = f"Distance at the {name} goal of a policy that sees all goals against one that sees the next: "
-        sentence += f"{counted(comparisons)}."
-        sentences.append(sentence + (f" This {judged(comparisons)}." if goal == GOALS[-1] else ""))
+        sentence = f"Distance at the {name} goal, seeing all goals compared with seeing only the next: "
+        sentence += f"{comparison_summary(comparisons)}."
+        sentences.append(sentence + (f" This {claim_verdict(comparisons)}." if goal == GOALS[-1] else ""))
     return sentences
 
 
 def anticipation_table(errors: Mapping[Sight, Mapping[ScenarioGoal, Errors]]) -> Table:
-    """The paper's cell stands below ours: goals and scenarios are the same, its robot learned for longer."""
+    """Return the table of distances. The paper's results, for the same goals but after longer training, are below ours."""
     lines = []
     for place in errors["all"]:
         found: dict[Sight, Errors] = {sight: errors[sight][place] for sight in SIGHTS}
@@ -168,8 +172,8 @@ def anticipation_table(errors: Mapping[Sight, Mapping[ScenarioGoal, Errors]]) ->
         ]
         falls = TableCell("; ".join(f"{one.falls} of {one.episodes}" for one in found.values()))
         lines.append((TableCell(f"{place[0]}, goal {place[1]}"), *cells, falls))
-    headings = [heading for label in SIGHTS.values() for heading in (f"{label}, m", "seeds' means, m")]
-    return Table("Distance at the goals", ("scenario", *headings, "falls, all; next"), tuple(lines))
+    headings = [heading for label in SIGHTS.values() for heading in (f"{label}, m", "mean per seed, m")]
+    return Table("Distance at the goals", ("scenario", *headings, "falls (all; next)"), tuple(lines))
 
 
 def _cell(sight: Sight, place: ScenarioGoal, errors: Errors) -> TableCell:
@@ -182,6 +186,7 @@ def _paper_cell(sight: Sight, scenario: str, goal: int) -> tuple[float, float]:
 
 
 def learning_figure(curves: Mapping[Sight, Sequence[Curve]]) -> Any:
+    """Plot the mean and range over the seeds of the learning curves."""
     with styled_figure(9.0, 3.6) as figure:
         for axes, (name, title) in zip(
             figure.subplots(1, 2),
@@ -202,11 +207,11 @@ def _setup(study: AnticipationStudy) -> tuple[str, ...]:
     size = study.size
     widths = ", ".join(f"{width:g}" for width in study.widths)
     return (
-        *caution(size),
-        f"Position goals on the authored clips, {size.steps:,} control steps a run, {size.robots} robots, {size.seeds} seeds. Both "
-        "policies start from scratch with the same recipe, seeds and samples; only what they see differs. Goal kernels are "
-        f"{widths} m wide in equal parts of a run.",
-        f"Then the paper's three scenarios, {size.episodes} episodes each and seed, from a stance with small random differences that "
-        "are the same for both. Mean ± standard deviation over all episodes of all seeds, those with a fall included; in grey the "
-        "paper's own figures.",
+        *size_warning(size),
+        f"Position goals on the built-in clips, {size.steps:,} control steps per run, {size.robots} robots, {size.seeds} seeds. Both "
+        "policies are trained from scratch with the same settings, seeds and sample counts; only what they see differs. Goal kernels "
+        f"are {widths} m wide, each for an equal part of a run.",
+        f"The policies are then evaluated on the paper's three scenarios with {size.episodes} episodes per scenario and seed, from "
+        "slightly perturbed stances that are the same for both. Results are mean ± standard deviation over all episodes of all seeds, "
+        "including those with a fall, with the paper's results in grey.",
     )

@@ -1,4 +1,4 @@
-"""Multi-critic against single critic over three horizons of keyframes (paper, multi-critic RL)."""
+"""Compare multi-critic with single-critic training for three ranges of time between keyframes (paper, multi-critic RL)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,33 +17,35 @@ from keystride.studies.measures import (
     Errors,
     Verdict,
     across_seeds,
-    compared,
-    counted,
+    claim_verdict,
+    compare,
+    comparison_summary,
     final_errors,
-    judged,
     pooled,
     read_run_curve,
 )
-from keystride.studies.page import Report
-from keystride.studies.runs import Size, caution, finish_runs, paper_task, recipe, single_critic
+from keystride.studies.page import StudyReport
+from keystride.studies.runs import Size, finish_runs, paper_task, run_config, single_critic, size_warning
 from keystride.training.config import TrainingConfig
 
 PAPER_GOAL_WEIGHT = next(group.advantage_weight for group in MULTI_CRITIC if group.name == "goal")
-"""The only weights that the paper names are those of the multi-critic's advantages: 0.5, 0.5 and 0.1."""
+"""The paper states no weights other than those of the multi-critic's advantages: 0.5, 0.5 and 0.1."""
 
-Horizon = tuple[int, int]  # least and most control steps between keyframes
+Horizon = tuple[int, int]  # minimum and maximum control steps between keyframes
 
 
 @dataclass(frozen=True)
 class Method:
+    """Reward groups, with one critic each."""
+
     label: str
-    name: str  # in names of runs
+    name: str  # used in the names of runs
     groups: tuple[RewardGroup, ...]
 
 
 @dataclass(frozen=True)
 class CriticsStudy:
-    """Which runs there are."""
+    """The settings of the study, which determine its runs."""
 
     out: Path
     size: Size
@@ -52,19 +54,20 @@ class CriticsStudy:
     weights: tuple[float, ...] = (5.0, 20.0, 80.0)
 
     def config(self, method: Method, horizon: Horizon, seed: int) -> TrainingConfig:
+        """Return the configuration of one run."""
         name = f"{method.name}-{horizon[0]}-{horizon[1]}-seed{seed}"
         task = paper_task(self.size, self.width, horizon)
-        return recipe(self.size, self.out / "runs", name, seed, task, method.groups)
+        return run_config(self.size, self.out / "runs", name, seed, task, method.groups)
 
 
 @dataclass(frozen=True)
 class Arm:
-    """All seeds of one method at one horizon."""
+    """The results of all seeds of one method at one horizon."""
 
     method: Method
     horizon: Horizon
     curves: tuple[Curve, ...]
-    errors: Mapping[str, Errors]  # of the final policies, by the kind of keyframes
+    errors: Mapping[str, Errors]  # of the final policies, by kind of keyframes
 
     @property
     def samples(self) -> list[float | None]:
@@ -72,7 +75,7 @@ class Arm:
 
     @property
     def final_means(self) -> list[float]:
-        """Of each seed, over both kinds of keyframes alike."""
+        """Return the mean error of each seed, with equal weight for both kinds of keyframes."""
         return [
             sum(means) / len(means)
             for means in zip(*(errors.seed_means for errors in self.errors.values()), strict=True)
@@ -87,14 +90,14 @@ def single(weight: float, note: str = "") -> Method:
     return Method(f"single critic, goal weight {weight:g}{note}", f"single-{weight:g}", single_critic(weight))
 
 
-def run_critics(study: CriticsStudy) -> Report:
+def run_critics(study: CriticsStudy) -> StudyReport:
     """Search the goal weight of the single critic at the first horizon, then train every method at every horizon with every seed.
 
-    Each run of the search is a whole run with the first seed: those of the weights that are kept belong to the study.
+    Runs of the search are complete runs with the first seed, so those of the selected weights are reused.
     """
     weights = tuple(dict.fromkeys((PAPER_GOAL_WEIGHT, *study.weights)))
     candidates = {weight: study.config(single(weight), study.horizons[0], 0) for weight in weights}
-    print(f"search: goal weights {', '.join(f'{weight:g}' for weight in weights)} of the single critic", flush=True)
+    print(f"searching goal weights of the single critic: {', '.join(f'{weight:g}' for weight in weights)}", flush=True)
     finish_runs(list(candidates.values()))
     found = {weight: _final(study, config) for weight, config in candidates.items()}
     tuned = min(found, key=lambda weight: _overall(found[weight]))
@@ -132,6 +135,7 @@ def _arm(study: CriticsStudy, method: Method, horizon: Horizon) -> Arm:
 def search_table(
     study: CriticsStudy, found: Mapping[float, Mapping[str, Errors]], tuned: float, curves: Mapping[float, Curve]
 ) -> Table:
+    """Return the table of the search for the goal weight."""
     lines = tuple(
         (
             TableCell(f"{weight:g}{' (chosen)' if weight == tuned else ''}"),
@@ -143,11 +147,12 @@ def search_table(
     )
     title = f"Search: goal weight of the single critic, keyframes {_steps(study.horizons[0])} apart, first seed"
     return Table(
-        title, ("goal weight", _samples_heading(), "clips, m at the end", "random, m at the end", "both, m"), lines
+        title, ("goal weight", _samples_heading(), "clips, final error, m", "random, final error, m", "both, m"), lines
     )
 
 
 def critics_table(arms: Sequence[Arm]) -> Table:
+    """Return the table of sample counts and final errors."""
     lines = tuple(
         (
             TableCell(f"{_steps(arm.horizon)}: {arm.method.label}"),
@@ -161,21 +166,22 @@ def critics_table(arms: Sequence[Arm]) -> Table:
         )
         for arm in arms
     )
-    headings = (_samples_heading(), "clips, m at the end", "random, m at the end", "both, m by seed", "falls")
-    return Table("Multi-critic and single critic", ("gap and critic", *headings), lines)
+    headings = (_samples_heading(), "clips, final error, m", "random, final error, m", "both, m per seed", "falls")
+    return Table("Multi-critic and single critic", ("time between keyframes: critic", *headings), lines)
 
 
-def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, searched: Mapping[str, Any]) -> Report:
-    return Report(
+def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, searched: Mapping[str, Any]) -> StudyReport:
+    """Return the report on all arms; `searched` is the data of the search."""
+    return StudyReport(
         name="critics",
         title="Multi-critic and single critic",
         setup=_setup(study),
-        findings=(*caution(study.size), *critics_findings(arms)),
+        findings=(*size_warning(study.size), *critics_findings(arms)),
         tables=(critics_table(arms), search),
         pictures={
             "curves": Picture(
-                "Evaluations of the deterministic policy over control steps: mean and range over the seeds, half of the episodes with "
-                f"keyframes from clips and half with random ones. Dotted: {THRESHOLD} m.",
+                "Evaluations of the deterministic policy over control steps: mean and range over the seeds. Half of the episodes have "
+                f"keyframes from clips, half random ones. Dotted: {THRESHOLD} m.",
                 curves_figure(arms),
             )
         },
@@ -200,22 +206,21 @@ def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, sear
 
 
 def critics_findings(arms: Sequence[Arm]) -> list[str]:
-    """Return what the figures say about the claim that multi-critic learning needs no retuning when the horizon changes."""
+    """Return sentences on the claim that multi-critic training needs no retuning when the horizon changes."""
     ours = {arm.horizon: arm for arm in arms if arm.method.name == "multi"}
     sentences = []
     for label in dict.fromkeys(arm.method.label for arm in arms if arm.method.name != "multi"):
         theirs = {arm.horizon: arm for arm in arms if arm.method.label == label}
-        error: dict[str, Verdict] = {_steps(h): compared(ours[h].final_means, theirs[h].final_means) for h in theirs}
-        speed: dict[str, Verdict] = {_steps(h): compared(ours[h].samples, theirs[h].samples) for h in theirs}
-        sentences += [
-            f"Final error of multi-critic against {label}: {counted(error)}. This {judged(error)}.",
-            f"Samples to {THRESHOLD} m of multi-critic against {label}: {counted(speed)}. This {judged(speed)}.",
-        ]
+        error: dict[str, Verdict] = {_steps(h): compare(ours[h].final_means, theirs[h].final_means) for h in theirs}
+        speed: dict[str, Verdict] = {_steps(h): compare(ours[h].samples, theirs[h].samples) for h in theirs}
+        for measure, verdicts in (("Final error", error), (f"Samples to {THRESHOLD} m", speed)):
+            summary = f"{measure} of multi-critic compared with {label}: {comparison_summary(verdicts)}."
+            sentences.append(f"{summary} This {claim_verdict(verdicts)}.")
     return sentences
 
 
 def curves_figure(arms: Sequence[Arm]) -> Any:
-    """As the paper's figure: a panel for each method, a line for each horizon; rewards, errors and survival below one another."""
+    """Plot rewards, errors and survival like the paper: one column per method, one line per horizon."""
     labels = list(dict.fromkeys(arm.method.label for arm in arms))
     rows = {
         "reward": "goal reward of a keyframe",
@@ -245,16 +250,16 @@ def curves_figure(arms: Sequence[Arm]) -> Any:
 def _setup(study: CriticsStudy) -> tuple[str, ...]:
     size = study.size
     return (
-        *caution(size),
-        f"Position goals on the authored clips, {size.steps:,} control steps a run, {size.robots} robots, {size.seeds} seeds. Every "
-        "run starts from scratch with the same recipe; only the critics and the time between keyframes differ. Goal kernels are "
+        *size_warning(size),
+        f"Position goals on the built-in clips, {size.steps:,} control steps per run, {size.robots} robots, {size.seeds} seeds. Every "
+        "run is trained from scratch with the same settings; only the critics and the time between keyframes differ. Goal kernels are "
         f"{study.width:g} m wide throughout.",
-        "Samples are control steps until the mean distance at keyframes, in evaluations on fixed episodes, first comes down to "
-        f"{THRESHOLD} m; they are given for each seed. Errors at the end are mean ± standard deviation over all keyframes of "
-        f"{size.episodes} episodes of each kind and seed, those of fallen robots included.",
+        "Samples are control steps until the mean distance at keyframes, in evaluations on fixed episodes, first falls to "
+        f"{THRESHOLD} m, for each seed. Final errors are mean ± standard deviation over all keyframes of "
+        f"{size.episodes} episodes per kind and seed, including those of fallen robots.",
         "The goal weight of the single critic is searched with keyframes "
-        f"{_steps(study.horizons[0])} apart and kept for the other horizons, as in the paper. The search picks the lowest error at the "
-        "end with the first seed, which favours the single critic a little.",
+        f"{_steps(study.horizons[0])} apart and kept for the other horizons, as in the paper. The search selects the lowest final error "
+        "with the first seed, which slightly favours the single critic.",
     )
 
 

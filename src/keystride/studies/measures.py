@@ -1,4 +1,4 @@
-"""What a study measures of its runs: learning curves, errors of the final policies, and how seeds compare."""
+"""Measure the runs of a study: learning curves, errors of the final policies, and comparisons over seeds."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,26 +17,26 @@ from keystride.studies.runs import final_policy, study_library
 from keystride.task.config import TaskConfig
 from keystride.task.sampling import EpisodeSampler
 
-RANDOM_SHARES = {"dataset": 0.0, "random": 1.0}  # of keyframes, and the share of random ones that draws them
+RANDOM_SHARES = {"dataset": 0.0, "random": 1.0}  # share of random keyframes that gives each kind
 THRESHOLD = 0.3  # m, mean distance at keyframes
-FINAL = "final.json"  # in a run's folder
+FINAL = "final.json"  # in the folder of a run
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Evaluations of one run: the deterministic policy on the same episodes each time, (P,) each.
+    """The P evaluations of one run, with the deterministic policy on the same episodes each time.
 
-    Means over two kinds of keyframes, from clips and random, which count equally.
+    All values are means over keyframes from clips and random keyframes, with equal weight.
     """
 
-    steps: Floats
-    distance: Floats  # m, at keyframes
-    reward: Floats  # goal reward of a keyframe
-    survival: Floats  # share of the episodes
+    steps: Floats  # (P,)
+    distance: Floats  # (P,) m, at keyframes
+    reward: Floats  # (P,) goal reward when a keyframe is due
+    survival: Floats  # (P,) share of episodes without a fall
 
     @property
     def samples_to_threshold(self) -> float | None:
-        """Control steps until the distance first comes down to the threshold; None if it does not."""
+        """Return the control steps until the distance first falls to the threshold, or None."""
         known = [None if np.isnan(value) else float(value) for value in self.distance]
         return first_at_or_below(known, self.steps.tolist(), THRESHOLD)
 
@@ -48,6 +48,7 @@ class Curve:
 
 
 def read_run_curve(run: Path) -> Curve:
+    """Return the evaluations of the run in this folder."""
     columns = read_curve(run / "metrics.jsonl")["evaluation"]
 
     def mean(name: str) -> Floats:
@@ -60,7 +61,7 @@ def read_run_curve(run: Path) -> Curve:
 
 
 def across_seeds(curves: Sequence[Curve], name: str) -> tuple[Floats, Floats, Floats, Floats]:
-    """Steps, and least, mean and largest value over the seeds, (P,) each, at the evaluations that all of them have."""
+    """Return the steps (P,) and the minimum, mean and maximum (P,) over seeds, for the evaluations that all seeds have."""
     points = min(len(curve.steps) for curve in curves)
     values = np.stack([getattr(curve, name)[:points] for curve in curves])
     return curves[0].steps[:points], values.min(axis=0), values.mean(axis=0), values.max(axis=0)
@@ -68,7 +69,7 @@ def across_seeds(curves: Sequence[Curve], name: str) -> tuple[Floats, Floats, Fl
 
 @dataclass(frozen=True)
 class Errors:
-    """Distances at keyframes of one or several policies, m; those of a fallen robot are read where it lies."""
+    """The distances at keyframes of one or more policies, m. Fallen robots are measured where they lie."""
 
     by_seed: tuple[Floats, ...]  # (n,) each
     falls: int
@@ -80,7 +81,7 @@ class Errors:
 
     @property
     def std(self) -> float:
-        """Over all keyframes of all seeds."""
+        """Return the standard deviation over all keyframes of all seeds."""
         return float(np.concatenate(self.by_seed).std())
 
     @property
@@ -99,25 +100,25 @@ class Errors:
 
 
 def pooled(errors: Sequence[Errors]) -> Errors:
-    """Those of several seeds as one."""
+    """Return the errors of several seeds as one object."""
     by_seed = tuple(values for one in errors for values in one.by_seed)
     return Errors(by_seed, sum(one.falls for one in errors), sum(one.episodes for one in errors))
 
 
 def final_errors(run: Path, task: TaskConfig, episodes: int) -> dict[str, Errors]:
-    """Errors of the policy with which a run ended, by the kind of keyframes. Kept in the run's folder, and measured only once."""
+    """Return the errors of the final policy of a run by kind of keyframes. They are cached in the folder of the run."""
     place = run / FINAL
     kept = json.loads(place.read_text()) if place.is_file() else {}
     if kept.get("episodes") != episodes:
-        kept = {"episodes": episodes, "kinds": _measured(run, task, episodes)}
+        kept = {"episodes": episodes, "kinds": _measure_final_errors(run, task, episodes)}
         write_atomically(place, json.dumps(kept))
     return {
         kind: Errors((np.array(found["distances"]),), found["falls"], episodes) for kind, found in kept["kinds"].items()
     }
 
 
-def _measured(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:
-    """Every policy of a study meets the same episodes, drawn as in its training."""
+def _measure_final_errors(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:
+    """Evaluate on episodes sampled as in training; they are the same for all policies of a study."""
     library = study_library()
     robot = library.robot
     policy, sampler = final_policy(run, robot), EpisodeSampler(robot, library, task)
@@ -133,10 +134,10 @@ def _measured(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:
 Verdict = Literal["better", "worse", "undecided"]
 
 
-def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Verdict:
-    """Return how figures of which less is better compare: better or worse only where every seed of two or more agrees.
+def compare(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Verdict:
+    """Compare two methods by one value per seed, where lower is better and None means never reached.
 
-    None stands for what was never reached.
+    The verdict is better or worse only if there are at least two seeds and all of ours are better, or worse, than all of theirs.
     """
     if min(len(ours), len(theirs)) < 2:
         return "undecided"
@@ -146,15 +147,15 @@ def compared(ours: Sequence[float | None], theirs: Sequence[float | None]) -> Ve
     return "worse" if min(mine) > max(other) else "undecided"
 
 
-def counted(comparisons: Mapping[str, Verdict]) -> str:
-    """One sentence on where a claim holds."""
+def comparison_summary(comparisons: Mapping[str, Verdict]) -> str:
+    """Return a phrase that lists the cases by verdict."""
     where = {how: [name for name, found in comparisons.items() if found == how] for how in get_args(Verdict)}
     phrases = {"better": "better with every seed", "worse": "worse with every seed", "undecided": "undecided"}
     return "; ".join(f"{phrases[how]} at {', '.join(names)}" for how, names in where.items() if names)
 
 
-def judged(comparisons: Mapping[str, Verdict]) -> str:
-    """Return whether a claim of "better" holds everywhere, nowhere or in part."""
+def claim_verdict(comparisons: Mapping[str, Verdict]) -> str:
+    """Return a phrase that says whether the paper's claim of "better" holds in all cases, in some or in none."""
     found = set(comparisons.values())
     if found == {"better"}:
         return "supports the paper's claim"

@@ -1,4 +1,4 @@
-"""The report of a study: an HTML page, the same as JSON, and its figures as pictures."""
+"""Write the report of a study: an HTML page, the data as JSON, and the figures as PNG files."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ from keystride.files import write_atomically
 
 
 @dataclass(frozen=True)
-class Report:
-    """What a study found."""
+class StudyReport:
+    """The results of a study."""
 
     name: str  # of its files
     title: str
-    setup: tuple[str, ...]  # sentences, as paragraphs
-    findings: tuple[str, ...]
+    setup: tuple[str, ...]  # paragraphs
+    findings: tuple[str, ...]  # paragraphs
     tables: tuple[Table, ...]
-    pictures: Mapping[str, Picture]  # by the name of their file
+    pictures: Mapping[str, Picture]  # by file name
     data: Mapping[str, Any]
 
 
-def write_study_report(report: Report, out: Path) -> list[Path]:
-    """Write NAME.html, NAME.json and the figures, and return where they are."""
+def write_study_report(report: StudyReport, out: Path) -> list[Path]:
+    """Write NAME.html, NAME.json and the figures, and return their paths."""
     page, data = out / f"{report.name}.html", out / f"{report.name}.json"
     write_atomically(page, study_page(report))
     content = {
@@ -45,11 +45,12 @@ def write_study_report(report: Report, out: Path) -> list[Path]:
     return [page, data, *pictures]
 
 
-def study_page(report: Report) -> str:
+def study_page(report: StudyReport) -> str:
+    """Return the HTML page."""
     tables = "".join(f"<h2>{escape(table.title)}</h2>{table_html(table)}" for table in report.tables)
     return html_page(
         report.title,
-        f"{_paragraphs(report.setup)}<h2>What was found</h2>{_paragraphs(report.findings)}{tables}"
+        f"{_paragraphs(report.setup)}<h2>Findings</h2>{_paragraphs(report.findings)}{tables}"
         f"<h2>Figures</h2>{''.join(map(figure_html, report.pictures.values()))}",
     )
 

@@ -1,4 +1,4 @@
-"""The runs of a study: one recipe for all of them, trained one after the other and continued wherever they were stopped."""
+"""Configure and train the runs of a study, one after the other, continuing those that were stopped."""
 
 import time
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from keystride.training.start import config_of_run, steps_saved, train, was_star
 
 TAIL_STEPS = (50, 50)  # paper, training procedure: an episode ends about one second after its last keyframe
 BAR = 30  # characters
-LONGEST_WAIT = 300.0  # s for the processes of a killed study to save and end
+LONGEST_WAIT = 300.0  # s for the processes of a killed study to save and exit
 
 
 class StudyStopped(Exception):
-    """A signal ended a run; it is saved, and the same study continues with it."""
+    """A signal stopped a run. It is saved, and running the study again continues it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by signal {number}")
@@ -34,7 +34,7 @@ class StudyStopped(Exception):
 
 @dataclass(frozen=True)
 class Size:
-    """How large a study is. The same for all of its runs."""
+    """The size of a study: number of seeds, and the sizes of every run."""
 
     steps: int = 6_000_000
     seeds: int = 2
@@ -55,21 +55,22 @@ QUICK = Size(
     episodes=16,
     processes=1,
 )
-"""Shows the machinery in minutes; nothing is learned."""
+"""Runs within minutes, without learning anything."""
 
-LEAST_STEPS = 1_000_000  # before that no robot walks
+LEAST_STEPS = 1_000_000  # robots do not walk with fewer
 
 
-def caution(size: Size) -> tuple[str, ...]:
-    """Return what to say first about a study that is too small to find anything."""
+def size_warning(size: Size) -> tuple[str, ...]:
+    """Return a warning if the study is too small for meaningful results, else nothing."""
     small = size.steps < LEAST_STEPS
-    return ("Too few control steps for a robot to learn to walk: this shows the machinery, not the method.",) * small
+    return ("Too few control steps for a robot to learn to walk: these results say nothing about the method.",) * small
 
 
 def single_critic(goal_weight: float) -> tuple[RewardGroup, ...]:
-    """One critic for the sum of the paper's rewards; style and regularisation are weighed as the multi-critic weighs them.
+    """Return one reward group for the sum of the paper's rewards, with style and regularization weighted as in the multi-critic.
 
-    Its advantage has the spread that the multi-critic's sum of independent ones has, so that the entropy bonus weighs the same.
+    Its advantage weight gives the same spread as the multi-critic's sum of independent advantages, so that the entropy bonus
+    has the same relative weight.
     """
     weights = {group.name: group.advantage_weight for group in MULTI_CRITIC}
     rewards = tuple((weights | {"goal": goal_weight}).items())
@@ -77,7 +78,7 @@ def single_critic(goal_weight: float) -> tuple[RewardGroup, ...]:
 
 
 def fixed_widths(width: float) -> GoalWidths:
-    """Kernels of one width, in m for positions, whatever the error is; those of the other components in proportion."""
+    """Return kernel widths that do not follow the error: `width` in m for positions, the other components in proportion."""
     factor = width / GoalWidths().position
     return GoalWidths(start=factor, narrowest=factor)
 
@@ -85,7 +86,7 @@ def fixed_widths(width: float) -> GoalWidths:
 def paper_task(
     size: Size, width: float, interval_steps: tuple[int, int] = (25, 50), see: Literal["all", "next"] = "all"
 ) -> TaskConfig:
-    """Position goals, drawn as the paper draws them. Random keyframes reach their full share half-way through the run."""
+    """Return the paper's task with position goals. Random keyframes reach their full share half-way through the run."""
     return TaskConfig(
         goals="position",
         see=see,
@@ -95,7 +96,7 @@ def paper_task(
     )
 
 
-def recipe(
+def run_config(
     size: Size,
     folder: Path,
     name: str,
@@ -104,7 +105,7 @@ def recipe(
     groups: tuple[RewardGroup, ...] = MULTI_CRITIC,
     stages: tuple[TrainingStage, ...] = (),
 ) -> TrainingConfig:
-    """Return the CPU preset with the paper's reward groups and nothing beyond the paper, on the authored clips."""
+    """Return the configuration of a run: the CPU preset without its additions to the paper, on the built-in clips."""
     learner = replace(
         CPU,
         environments=size.robots,
@@ -113,7 +114,7 @@ def recipe(
         evaluate_steps=size.evaluate_steps,
         checkpoint_minutes=1.0,
         keep=1,
-        network=replace(CPU.network, next_goal_time_column=None),  # all keyframes go through the encoder alone
+        network=replace(CPU.network, next_goal_time_column=None),  # keyframes only enter through the encoder
         ppo=replace(CPU.ppo, groups=groups),
     )
     return TrainingConfig(
@@ -129,14 +130,14 @@ def recipe(
 
 @cache
 def study_library() -> Library:
-    """Return the authored clips, from which all runs of a study learn."""
+    """Return the built-in clips, on which all runs of a study are trained."""
     from keystride.training.build import load_library
 
     return load_library(TrainingConfig())
 
 
 def finish_runs(configs: Sequence[TrainingConfig]) -> None:
-    """Train every run to its end. Finished ones are left alone, and one that was stopped or killed goes on where it was saved."""
+    """Train every run to completion. Finished runs are skipped; stopped or killed ones continue from their last checkpoint."""
     total = sum(config.learner.steps for config in configs)
     begun, trained = time.monotonic(), 0
     for number, config in enumerate(configs, start=1):
@@ -152,23 +153,24 @@ def finish_runs(configs: Sequence[TrainingConfig]) -> None:
         if outcome.stopped_by is not None:
             raise StudyStopped(outcome.stopped_by)
         trained += left
-    print(progress_line(1.0, f"{len(configs)} runs are finished"), flush=True)
+    print(progress_line(1.0, f"{len(configs)} runs finished"), flush=True)
 
 
 def progress_line(share: float, text: str, seconds_left: float | None = None) -> str:
+    """Return a progress bar with a text and the time left."""
     filled = round(BAR * share)
     left = "" if seconds_left is None else f", about {max(round(seconds_left / 60), 1)} min left"
     return f"[{'#' * filled}{'.' * (BAR - filled)}] {share:.0%}: {text}{left}"
 
 
 def final_policy(run: Path, robot: Robot) -> Policy:
-    """Return the policy with which a run ended: the running mean of the weights, which evaluations during training look at too."""
+    """Return the final policy of a run, with the averaged weights that evaluations during training also use."""
     from keystride.learner.checkpoint import load_module, load_tree
     from keystride.policy.export import load_trained, policy_file
 
     checkpoint = run_checkpoint(run, newest=True)
     if checkpoint is None:
-        raise UserError(f"{run} has no checkpoint: the run is not finished")
+        raise UserError(f"{run} contains no checkpoint: the run is not finished")
     trained, averaged = load_trained(checkpoint, robot), load_tree(checkpoint / "learner")["averaged"]
     load_module(trained.actor, averaged)
     weights = replace(trained.weights, actor=dict(averaged))
@@ -180,18 +182,18 @@ def _saved(config: TrainingConfig) -> int:
 
 
 def _check_settings(config: TrainingConfig) -> None:
-    """A run that was begun with other settings is not part of this study."""
+    """Raise UserError if the run was started with other settings."""
     if not (config.folder / "config.yaml").is_file():
         return
     changes = differences(plain_config(config_of_run(config.folder)), plain_config(config))
     changes = {path: pair for path, pair in changes.items() if path not in ("name", "runs")}
     if changes:
         differing = "; ".join(f"{path} was {old}, now {new}" for path, (old, new) in changes.items())
-        raise UserError(f"{config.folder} was begun with other settings ({differing}): choose another --out")
+        raise UserError(f"{config.folder} was started with other settings ({differing}): choose another --out")
 
 
 def wait_until_free(folder: Path) -> None:
-    """The processes of a study that was killed save their run before they end."""
+    """Wait until no process holds the lock of a run: the processes of a killed study save the run before they exit."""
     try:
         import fcntl
     except ImportError:  # Windows
