@@ -97,7 +97,7 @@ def test_printed_settings_are_a_configuration_file(recipe: Path, tmp_path: Path,
 
 
 def test_no_argument_is_silently_overwritten_by_a_stage() -> None:
-    with pytest.raises(UserError, match=r"task\.goals is set by stage 'poses': change it there"):
+    with pytest.raises(UserError, match=r"task\.goals is set by stage 'poses'; change it there"):
         parsed("--config", str(QUICK), "--task.goals", "pose")
     assert parsed("--config", str(QUICK), "--learner.horizon", "8").learner.horizon == 8
 

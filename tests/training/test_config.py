@@ -93,13 +93,16 @@ def test_the_last_stage_may_last_until_the_run_ends(recipe: TrainingConfig) -> N
         ((TrainingStage("a"), TrainingStage("b", 3_000)), "stages.a.until: missing"),
         (
             (TrainingStage("a", 3_000), TrainingStage("b", 3_000)),
-            "stages.b.until: the stage would end at 3,000 control steps, where it",
+            "stages.b.until: the stage ends at 3,000 control steps, but begins at 3,000",
         ),
-        ((TrainingStage("a", 2_000),), "stages.a.until: the run ends with its last stage"),
+        (
+            (TrainingStage("a", 2_000),),
+            "stages.a.until: the last stage ends at 2,000 control steps, but learner.steps is 3,000",
+        ),
         ((TrainingStage("a", 1_000), TrainingStage("a", 3_000)), "two stages have the same name"),
         (
             (TrainingStage("a", 3_000, {"learner": {"seed": 3}}),),
-            "stages.a.overrides.learner.seed: this setting holds for the whole",
+            "stages.a.overrides.learner.seed: a stage cannot change this setting",
         ),
         ((TrainingStage("a", 3_000, {"task": {"gaols": "any"}}),), "stages.a.overrides.task.gaols: unknown setting"),
     ],

@@ -258,8 +258,8 @@ def _setup(study: CriticsStudy) -> tuple[str, ...]:
         f"{THRESHOLD} m, for each seed. Final errors are mean ± standard deviation over all keyframes of "
         f"{size.episodes} episodes per kind and seed, including those of fallen robots.",
         "The goal weight of the single critic is searched with keyframes "
-        f"{_steps(study.horizons[0])} apart and kept for the other horizons, as in the paper. The search selects the lowest final error "
-        "with the first seed, which slightly favours the single critic.",
+        f"{_steps(study.horizons[0])} apart and kept for the other horizons, as in the paper. The search selects the lowest final "
+        "error with the first seed, which slightly favours the single critic.",
     )
 
 
