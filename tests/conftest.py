@@ -37,10 +37,10 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests: Playwright's synchronous API has room for one in a process."""
-    from keystride.benchmarks.browser import find_browser, launched
+    from keystride.benchmarks.browser import find_browser, headless_browser
 
     executable = find_browser()
     if executable is None:
         pytest.skip("needs Chromium and Playwright")
-    with launched(executable) as browser:
+    with headless_browser(executable) as browser:
         yield browser

@@ -59,8 +59,8 @@ def evaluate(
 
     `library` and `unseen` are folders of clips made by `keystride motion import`; the clips that ship are always included.
     """
-    from keystride.evaluation.evaluate import SUITES, run_suites
-    from keystride.evaluation.suites import Contender, Setting, load_libraries
+    from keystride.evaluation.setting import Contender, Setting, load_libraries
+    from keystride.evaluation.suites import SUITES, run_suites
 
     unknown = sorted(set(suites) - set(SUITES))
     if unknown:
@@ -90,7 +90,7 @@ def make_env(
     With `flat`, an observation is one vector for each robot, otherwise a dict of state, goals and visible. The reward is the sum
     of the task's rewards with `reward_weights`; `rewards` adds functions of your own (`keystride.task.rewards.Reward`).
     """
-    from keystride.evaluation.suites import load_libraries
+    from keystride.evaluation.setting import load_libraries
     from keystride.gym_env import KeyframeVectorEnv
     from keystride.task.config import TaskConfig
 

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from keystride.evaluation.episodes import Controller
-from keystride.evaluation.suites import Libraries
+from keystride.evaluation.setting import Libraries
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals, empty_goals
 from keystride.motion.authored.catalogue import CATALOGUE
 from keystride.motion.authored.performance import as_clip

@@ -7,7 +7,8 @@ import pytest
 
 from keystride.evaluation.recording import play_script
 from keystride.evaluation.results import Row
-from keystride.evaluation.suites import Contender, Libraries, Setting, anticipation, matching
+from keystride.evaluation.setting import Contender, Libraries, Setting
+from keystride.evaluation.suites import anticipation, matching
 from keystride.keyframes.files import load_script
 from keystride.policy.bundle import FIGURES, SHIPPED, known
 from keystride.policy.runtime import Policy

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from keystride.evaluation.setting import Contender, Libraries, Setting
 from keystride.evaluation.style import SEGMENT_FRAMES, frechet_distance, motion_of_clips, style
-from keystride.evaluation.suites import Contender, Libraries, Setting
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 

@@ -1,44 +1,19 @@
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from keystride import geometry
 from keystride.evaluation.episodes import World
-from keystride.evaluation.suites import (
-    FACTORS,
-    Contender,
-    Libraries,
-    Setting,
-    anticipation,
-    draw_episodes,
-    generalization,
-    load_libraries,
-    matching,
-    restricted_goals,
-    robustness,
-)
-from keystride.keyframes.goals import empty_goals
-from keystride.motion.authored.catalogue import CATALOGUE
-from keystride.motion.authored.performance import as_clip
-from keystride.motion.library import save_library
+from keystride.evaluation.scenarios import EVERYDAY_SCRIPTS
+from keystride.evaluation.setting import Contender, Libraries, Setting, draw_episodes
+from keystride.evaluation.suites import FACTORS, anticipation, drift, everyday, generalization, matching, robustness
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 
 
 def setting(policy: Policy, libraries: Libraries, **kwargs: object) -> Setting:
     return Setting(GO2, Contender("standing", policy), libraries, **{"episodes": 6, **kwargs})  # type: ignore[arg-type]
-
-
-def test_heeded_keeps_what_a_policy_knows() -> None:
-    goals = empty_goals(1, 1)
-    goals.position[:], goals.angles[:], goals.posture[:] = 1.0, 0.5, 0.7
-    goals.presence[:], goals.height[:] = True, True
-    kept = restricted_goals(goals, ("position", "yaw"))
-    assert kept.presence[0, 0].tolist() == [True, False, False, True, False]
-    assert kept.angles[0, 0].tolist() == [0.0, 0.0, 0.5]
-    assert not kept.posture.any()
-    assert kept.height.all()
 
 
 def test_matching_has_the_papers_columns(standing: Policy, libraries: Libraries) -> None:
@@ -136,17 +111,21 @@ def test_every_factor_changes_the_same_episodes(standing: Policy, libraries: Lib
         assert (name == "nothing") == np.array_equal(rollout.trace.position, base.trace.position)
 
 
-def test_a_folder_is_split_as_its_index_says(tmp_path: Path) -> None:
-    clips = [as_clip(GO2, name, CATALOGUE[name](GO2)) for name in ("walk", "sit")]
-    save_library(clips, tmp_path, GO2.name, held_out=["sit"])
-    libraries = load_libraries(GO2, [tmp_path], [tmp_path], authored=False)
-    assert libraries.dataset.names[0] == "walk"
-    assert libraries.held_out is not None
-    assert libraries.held_out.names[0] == "sit"
-    assert libraries.unseen is not None
-    assert {"walk", "sit"} <= set(libraries.unseen.names)  # of a foreign library both sides are unseen
+def test_drift_is_the_farthest_from_where_the_robot_stood() -> None:
+    position = np.zeros((3, 2, 3))
+    position[1, 0, :2] = [0.3, 0.4]
+    position[:, 1, 2] = [0.3, 0.2, 0.1]  # sinking is not drifting
+    orientation = geometry.from_yaw(np.radians([[179.0, 0.0], [-179.0, 0.0], [179.0, 10.0]]))
+    metres, degrees = drift(position, orientation)
+    np.testing.assert_allclose(metres, [0.5, 0.0])
+    np.testing.assert_allclose(degrees, [2.0, 10.0])
 
 
-def test_a_folder_without_a_library_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no motion library"):
-        load_libraries(GO2, [tmp_path / "nothing"])
+def test_every_everyday_script_has_errors_a_met_share_and_drift(standing: Policy, libraries: Libraries) -> None:
+    outcome = everyday(Setting(GO2, Contender("standing", standing), libraries, episodes=2))
+    found = {(row.scenario, row.metric): row for row in outcome.rows}
+    for script in EVERYDAY_SCRIPTS:
+        assert {(script.name, name) for name in ("met_share", "drift_m", "drift_deg")} <= found.keys()
+    assert found["5 m in one keyframe, 10 s", "distance_m"].mean == pytest.approx(5.0, abs=0.1)
+    assert found["stand 30 s", "met_share"].mean == 1.0
+    assert len(outcome.rollouts["30 s after the last keyframe"].trace.position) == round(33 / 0.02) + 1

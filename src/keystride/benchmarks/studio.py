@@ -240,7 +240,7 @@ def time_simulation(robot: Robot, policy: str, script: Script) -> SimulationTime
 @contextmanager
 def studio_page(browser: str, robot: Robot, policy: str, script: Script) -> Iterator[tuple[Studio, Any]]:
     """Provide a studio server in this process and a page in a browser that is connected to it."""
-    from keystride.benchmarks.browser import launched
+    from keystride.benchmarks.browser import headless_browser
     from keystride.studio.document.draft import from_script
     from keystride.studio.document.history import UNTITLED, Document
     from keystride.studio.server import Opening, Studio
@@ -249,7 +249,7 @@ def studio_page(browser: str, robot: Robot, policy: str, script: Script) -> Iter
         document = Document(from_script(script, robot))
         studio = Studio(Opening(UNTITLED, Path(folder), robot, policy, document=document), "127.0.0.1", 0)
         try:
-            with launched(browser) as driver:
+            with headless_browser(browser) as driver:
                 page = driver.new_page(viewport=PAGE_SIZE, device_scale_factor=COARSE)
                 page.set_default_timeout(1000 * START_TIMEOUT)
                 page.add_init_script(NOTE_KEYS)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from keystride.commands.errors import USER_MISTAKE
-from keystride.errors import UserError
+from keystride.errors import USER_MISTAKE, UserError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
     from keystride.evaluation.episodes import Progress
-    from keystride.evaluation.suites import Contender, Libraries, Setting, SuiteOutcome
+    from keystride.evaluation.setting import Contender, Libraries, Setting, SuiteOutcome
     from keystride.robot.description import Robot
 
 
@@ -59,7 +59,7 @@ class Evaluate:
     def run(self) -> int:
         if self.episodes < 1:
             raise UserError("--episodes must be at least 1")
-        from keystride.evaluation.evaluate import SUITES, run_suites
+        from keystride.evaluation.suites import SUITES, run_suites
 
         with _bars() as bars:
             setting = _setting(self, bars)
@@ -79,7 +79,7 @@ class Evaluate:
 
 
 def _setting(command: Evaluate, bars: Bars) -> Setting:
-    from keystride.evaluation.suites import Setting
+    from keystride.evaluation.setting import Setting
     from keystride.robot.catalogue import load_robot
 
     robot = load_robot(command.robot)
@@ -97,7 +97,7 @@ def _setting(command: Evaluate, bars: Bars) -> Setting:
 
 
 def _libraries(command: Evaluate, robot: Robot) -> Libraries:
-    from keystride.evaluation.suites import load_libraries
+    from keystride.evaluation.setting import load_libraries
 
     try:
         return load_libraries(robot, command.library, command.unseen, authored=command.authored)
@@ -106,7 +106,7 @@ def _libraries(command: Evaluate, robot: Robot) -> Libraries:
 
 
 def _contender(name: str, robot: Robot) -> Contender:
-    from keystride.evaluation.suites import Contender
+    from keystride.evaluation.setting import Contender
     from keystride.policy.loading import open_policy
 
     return Contender(Path(name).name, open_policy(name, robot=robot))
@@ -128,7 +128,7 @@ def _watched(bars: Bars, name: str) -> Iterator[Progress]:
 
 
 def _print(command: Evaluate, outcomes: Mapping[str, SuiteOutcome]) -> None:
-    from keystride.evaluation.errors import THRESHOLDS
+    from keystride.evaluation.episodes import THRESHOLDS
     from keystride.evaluation.tables import print_tables, suite_table, table_console
 
     console = table_console()
@@ -174,7 +174,7 @@ def _pictures(setting: Setting) -> list[Any]:
     from keystride.evaluation.rendering import figures
     from keystride.evaluation.rendering.report import Picture
     from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
-    from keystride.evaluation.suites import run_waypoints
+    from keystride.evaluation.setting import run_waypoints
 
     courses = {one.name: run_waypoints(setting, one, setting.contender) for one in TRAJECTORIES}
     timings = {one.name: run_waypoints(setting, one, setting.contender) for one in TIMINGS}

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol, Union
 
 import tyro
 
-from keystride import __version__
+from keystride import __version__, errors
 from keystride.benchmarks.forecast import BenchmarkForecast
 from keystride.benchmarks.learner import BenchmarkLearner
 from keystride.benchmarks.learning import LEARNING_PRESETS, BenchmarkLearning
@@ -18,7 +18,6 @@ from keystride.benchmarks.physics import BenchmarkPhysics
 from keystride.benchmarks.policy import BenchmarkPolicy
 from keystride.benchmarks.studio import BenchmarkStudio
 from keystride.benchmarks.train import BenchmarkTrain
-from keystride.commands import errors
 from keystride.commands.check import CheckScripts
 from keystride.commands.deploy import DeployGo2, DeployGuard, DeployReplay, DeploySelftest, DeploySim
 from keystride.commands.evaluate import Evaluate

@@ -147,7 +147,7 @@ def _print(recording: Recording) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from keystride.evaluation.errors import THRESHOLDS
+    from keystride.evaluation.episodes import THRESHOLDS
 
     console = Console()
     console.print(Text(f"{recording.title} with {recording.policy}, {recording.times[-1]:.1f} s"))

@@ -1,25 +1,49 @@
 """Simulate many robots with one controller, each with its own start and keyframes, and measure the error at each keyframe."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.evaluation.errors import keyframe_errors, met
-from keystride.keyframes.goals import CONTROL_DT, Goals, used
+from keystride.keyframes.goals import CONTROL_DT, Goals, goal_errors, used
 from keystride.physics.simulator import CpuSimulator, Randomization, Simulator, StartState, State, standing_start
 from keystride.policy.guide import guided
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
+from keystride.task.rewards import error_sizes
 from keystride.task.terminations import fallen
 
 SECONDS_AFTER = 1.0  # an episode ends this long after its last keyframe, as in training
 NEVER_FELL = -1
 
 Progress = Callable[[float], None]  # called with the fraction of control steps done
+
+# In the order of goal COMPONENTS, followed by the height, which is part of the distance but has its own threshold too.
+METRICS = ("distance_m", "roll_deg", "pitch_deg", "yaw_deg", "posture_deg", "height_m")
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The largest errors with which a keyframe counts as met, unless the robot has fallen. Absent components do not count."""
+
+    distance_m: float = 0.15
+    roll_deg: float = 10.0
+    pitch_deg: float = 10.0
+    yaw_deg: float = 15.0
+    posture_deg: float = 10.0
+    height_m: float = 0.05
+
+    def __str__(self) -> str:
+        return (
+            f"{self.distance_m:g} m, height {self.height_m:g} m, roll and pitch {self.roll_deg:g} deg, yaw {self.yaw_deg:g} deg, "
+            f"posture {self.posture_deg:g} deg"
+        )
+
+
+THRESHOLDS = Thresholds()
 
 
 class Controller(Protocol):
@@ -117,6 +141,28 @@ def make_simulator(robot: Robot, environments: int, world: World) -> Simulator:
 def episode_ends(goals: Goals, seconds_after: float = SECONDS_AFTER) -> NDArray[np.int64]:
     """Return the control step (E,) at which each episode ends."""
     return np.where(used(goals), goals.step, 0).max(axis=1) + round(seconds_after / CONTROL_DT)
+
+
+def keyframe_errors(goals: Goals, position: Floats, orientation: Floats, joints: Floats) -> Floats:
+    """Return the errors (E, K, 6) in the order and units of METRICS, NaN where a keyframe lacks the component.
+
+    The distance is Euclidean, or horizontal if the keyframe has no height. Angle errors are wrapped and absolute, and the
+    posture error is the root mean square over the joints. Each of the E poses is compared with all keyframes of its robot.
+    """
+    sizes = error_sizes(goal_errors(goals, position, orientation, joints))  # m, rad, rad, rad, rad (norm)
+    degree = np.degrees(1.0)
+    units = np.array([1.0, degree, degree, degree, degree / np.sqrt(joints.shape[-1])])
+    errors = np.where(goals.presence, sizes * units, np.nan)
+    height = np.abs(goals.position[..., 2] - position[:, None, 2])
+    asked = goals.presence[..., 0] & goals.height
+    return np.concatenate([errors, np.where(asked, height, np.nan)[..., None]], axis=-1)
+
+
+def met(errors: Floats, thresholds: Thresholds = THRESHOLDS) -> NDArray[np.bool_]:
+    """Return (...,) whether all non-NaN errors (..., 6) are within the thresholds; False if all are NaN."""
+    absent = np.isnan(errors)
+    within = np.where(absent, 0.0, errors) <= np.array(astuple(thresholds))
+    return np.all(within, axis=-1) & ~np.all(absent, axis=-1)
 
 
 def errors_when_due(goals: Goals, trace: Trace) -> Floats:

@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.evaluation.episodes import (
+    METRICS,
     NEVER_FELL,
     SECONDS_AFTER,
+    THRESHOLDS,
     Controller,
     EpisodeRollout,
     World,
     exact_stance,
     run_episodes,
 )
-from keystride.evaluation.errors import METRICS, THRESHOLDS
 from keystride.files import write_atomically
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
 from keystride.keyframes.resolve import script_goals

@@ -1,6 +1,7 @@
-"""Fixed scenarios as data: the paper's position goals, full poses from authored clips, and the courses of the figures."""
+"""Fixed scenarios as data: the paper's position goals, full poses from authored clips, courses of the figures, everyday scripts."""
 
 from dataclasses import dataclass
+from math import pi, sin
 
 import numpy as np
 
@@ -93,3 +94,43 @@ TRAJECTORIES = (
 # The paper's timing figure: one goal, due at different times.
 TIMING_GOAL = (1.0, 0.4, 0.32)
 TIMINGS = tuple(Waypoints(f"{step * CONTROL_DT:g} s", ((step, TIMING_GOAL),)) for step in (40, 60, 90, 130))
+
+
+@dataclass(frozen=True)
+class EverydayScript:
+    """A named script that ends with the robot standing still."""
+
+    name: str
+    keyframes: tuple[Keyframe, ...]
+    seconds_after: float = 5.0  # simulated after the last keyframe
+    settle: float = 1.0  # s from the last keyframe until drift is measured
+
+    @property
+    def still_from(self) -> float:
+        """Return the time from which the robot has to stand still, s."""
+        return self.keyframes[-1].time + self.settle
+
+
+def _at(time: float, x: float, y: float, yaw: float | None = None) -> Keyframe:
+    return Keyframe(time=time, position=(x, y), yaw=yaw)
+
+
+EVERYDAY_SCRIPTS = (
+    EverydayScript("stay, one keyframe at 5 s", (_at(5.0, 0.0, 0.0),)),
+    EverydayScript("stand 10 s, a keyframe every second", tuple(_at(float(k), 0.0, 0.0) for k in range(1, 11))),
+    EverydayScript("5 m in one keyframe, 10 s", (_at(10.0, 5.0, 0.0),)),
+    EverydayScript("5 m, a keyframe every second", tuple(_at(float(k), 0.5 * k, 0.0) for k in range(1, 11))),
+    EverydayScript("three keyframes 5 s apart", (_at(5.0, 2.0, 0.0), _at(10.0, 3.0, 1.5), _at(15.0, 5.0, 2.0))),
+    EverydayScript("turn 180 degrees, one keyframe at 3 s", (_at(3.0, 0.0, 0.0, 180.0),)),
+    EverydayScript("30 s after the last keyframe", (_at(1.0, 0.6, 0.0), _at(2.0, 1.3, 0.0)), seconds_after=31.0),
+    EverydayScript("backwards 1 m, yaw kept", (_at(3.0, -1.0, 0.0, 0.0),)),
+    EverydayScript("behind 1 m, yaw free", (_at(6.0, -1.0, 0.0),)),
+    EverydayScript("sideways 0.9 m, yaw kept", (_at(3.0, 0.0, 0.9, 0.0),)),
+    EverydayScript("180 degrees on the spot and back", (_at(4.0, 0.0, 0.0, 179.0), _at(8.0, 0.0, 0.0, 0.0))),
+    EverydayScript("slalom, 20 keyframes", tuple(_at(float(k), 0.5 * k, 0.3 * sin(k * pi / 3)) for k in range(1, 21))),
+    EverydayScript("stop and go", (_at(2.0, 1.0, 0.0), _at(5.0, 1.0, 0.0), _at(7.0, 2.0, 0.0), _at(10.0, 2.0, 0.0))),
+    EverydayScript(
+        "sit, then walk", (Keyframe(time=2.0, posture="sit"), Keyframe(time=4.0, posture="sit"), _at(9.0, 2.0, 0.0))
+    ),
+    EverydayScript("stand 30 s", (_at(30.0, 0.0, 0.0),), seconds_after=1.0, settle=-29.0),
+)

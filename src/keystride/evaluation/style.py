@@ -7,7 +7,7 @@ import numpy as np
 from keystride.evaluation.episodes import EpisodeRollout
 from keystride.evaluation.gait import GaitFigures, Motion, measure_gait, motion_of_poses
 from keystride.evaluation.results import Row, Subject, single_row
-from keystride.evaluation.suites import Setting, SuiteOutcome, draw_episodes
+from keystride.evaluation.setting import Setting, SuiteOutcome, draw_episodes
 from keystride.motion.library import Library
 from keystride.robot.description import Floats, Robot
 

@@ -1,30 +1,35 @@
 """The evaluation suites: each runs a policy on its scenarios and returns result rows and rollouts."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from keystride.evaluation import paper
-from keystride.evaluation.episodes import SECONDS_AFTER, EpisodeRollout, Progress, World, noisy_stance, run_episodes
-from keystride.evaluation.gait import airborne_seconds, flight_rows
-from keystride.evaluation.results import NO_CELLS, Row, Subject, rows_of_all_goals, rows_of_goal
-from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS, MATCHING_SCENARIOS, Waypoints
-from keystride.keyframes.goals import COMPONENTS, Goals, with_components
-from keystride.motion.authored.catalogue import authored_clips
-from keystride.motion.clip import Clip
-from keystride.motion.library import INDEX, Library, load_library_clips
-from keystride.physics.simulator import Randomization, StartState
-from keystride.policy.runtime import Policy
-from keystride.robot.description import Robot
-from keystride.task.config import TaskConfig
-from keystride.task.sampling import Episodes, EpisodeSampler
+from keystride import geometry
+from keystride.evaluation.episodes import EpisodeRollout, World, noisy_stance
+from keystride.evaluation.gait import airborne_seconds, flight_rows, motor_rows
+from keystride.evaluation.results import (
+    NO_CELLS,
+    PAPER_ANTICIPATION,
+    PAPER_GENERALIZATION,
+    PAPER_MATCHING,
+    Row,
+    Subject,
+    rows_of_all_goals,
+    rows_of_goal,
+    single_row,
+)
+from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS, EVERYDAY_SCRIPTS, MATCHING_SCENARIOS, EverydayScript
+from keystride.evaluation.setting import Contender, Libraries, Setting, SuiteOutcome, draw_episodes, run_waypoints
+from keystride.evaluation.style import style
+from keystride.keyframes.goals import CONTROL_DT
+from keystride.keyframes.resolve import script_goals
+from keystride.keyframes.script import Script
+from keystride.motion.library import Library
+from keystride.physics.simulator import Randomization
+from keystride.robot.description import Floats
 
 NEXT_ONLY = " (next goal only)"  # appended to a scenario's name
-
-Watch = Callable[[str], AbstractContextManager[Progress]]  # shows the progress of a scenario, given its name
 PAPER_RANDOMIZATION = Randomization()
 # Every 1 to 2 s, so that every episode has some: the interval in training is as long as an episode.
 FREQUENT_PUSHES = (50, 100)
@@ -49,87 +54,6 @@ FACTORS: dict[str, Randomization] = {
 }
 
 
-@dataclass(frozen=True)
-class Contender:
-    """A policy and its name."""
-
-    name: str
-    policy: Policy
-
-    @property
-    def components(self) -> tuple[str, ...]:
-        return self.policy.metadata.goal_components
-
-    @property
-    def full_poses(self) -> bool:
-        """Return whether the policy was trained on full poses, like the paper's."""
-        return set(self.components) == set(COMPONENTS)
-
-
-@dataclass(frozen=True)
-class Libraries:
-    """The clips that keyframes are sampled from."""
-
-    dataset: Library  # seen in training
-    held_out: Library | None = None  # clips of the same source, held out of training
-    unseen: Library | None = None  # clips of another source
-    captured: bool = False  # whether the dataset contains motion capture, like the paper's
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The settings that all suites share."""
-
-    robot: Robot
-    contender: Contender
-    libraries: Libraries
-    rival: Contender | None = None  # sees the next goal only
-    episodes: int = 256
-    seed: int = 0
-    threads: int = 0
-    inbetween: bool = True
-    watch: Watch = lambda _: nullcontext(lambda _: None)
-
-    def random(self, name: str) -> np.random.Generator:
-        """Return a generator that depends only on the seed and the name of the scenario."""
-        return np.random.default_rng([self.seed, *name.encode()])
-
-    def run(
-        self,
-        name: str,
-        who: Contender,
-        start: StartState,
-        goals: Goals,
-        world: World | None = None,
-        *,
-        seconds_after: float = SECONDS_AFTER,
-    ) -> EpisodeRollout:
-        """Simulate one episode per start state."""
-        world = replace(world or World(), seed=self.seed, threads=self.threads)
-        with self.watch(name) as progress:
-            return run_episodes(
-                who.policy,
-                self.robot,
-                start,
-                restricted_goals(goals, who.components),
-                world=world,
-                progress=progress,
-                inbetween=self.inbetween,
-                seconds_after=seconds_after,
-            )
-
-
-@dataclass(frozen=True)
-class SuiteOutcome:
-    rows: list[Row]
-    rollouts: Mapping[str, EpisodeRollout]  # by scenario
-
-
-def restricted_goals(goals: Goals, components: tuple[str, ...]) -> Goals:
-    """Return the goals with only these components: a policy cannot see those that it was not trained on."""
-    return with_components(goals, goals.presence & np.isin(COMPONENTS, components))
-
-
 def matching(setting: Setting) -> SuiteOutcome:
     """Match full poses: a walk with two goals, a jump, and a raised paw, analogous to the paper's, which are unpublished."""
     rows, rollouts = [], {}
@@ -140,7 +64,7 @@ def matching(setting: Setting) -> SuiteOutcome:
         rollout = rollouts[name] = setting.run(name, setting.contender, start, goals)
         subject = Subject("matching", name, setting.contender.name)
         for goal in range(1, len(scenario.frames) + 1):
-            cells = paper.PAPER_MATCHING.get((name, goal), NO_CELLS) if setting.contender.full_poses else NO_CELLS
+            cells = PAPER_MATCHING.get((name, goal), NO_CELLS) if setting.contender.full_poses else NO_CELLS
             leap = name == "jump" and goal == 1
             valid = airborne_seconds(setting.robot, rollout) > 0 if leap else None
             rows += rows_of_goal(subject, rollout, goal, cells, same=False, valid=valid)
@@ -158,7 +82,7 @@ def generalization(setting: Setting) -> SuiteOutcome:
         subject = Subject("generalization", name, setting.contender.name)
         comparable = setting.contender.full_poses and setting.libraries.captured
         rows += rows_of_all_goals(
-            subject, rollout, paper.GENERALIZATION.get(name, NO_CELLS) if comparable else NO_CELLS
+            subject, rollout, PAPER_GENERALIZATION.get(name, NO_CELLS) if comparable else NO_CELLS
         )
     return SuiteOutcome(rows, rollouts)
 
@@ -171,35 +95,9 @@ def anticipation(setting: Setting) -> SuiteOutcome:
             name = scenario.name + suffix
             rollout = rollouts[name] = run_waypoints(setting, scenario, who)
             for goal in (1, 2):
-                cells = paper.PAPER_ANTICIPATION[who.policy.metadata.see, scenario.name, goal]
+                cells = PAPER_ANTICIPATION[who.policy.metadata.see, scenario.name, goal]
                 rows += rows_of_goal(Subject("anticipation", name, who.name), rollout, goal, cells)
     return SuiteOutcome(rows, rollouts)
-
-
-def run_waypoints(setting: Setting, scenario: Waypoints, who: Contender) -> EpisodeRollout:
-    """Simulate a scenario of position goals from perturbed stances."""
-    start = noisy_stance(setting.robot, setting.episodes, setting.random(scenario.name))
-    return setting.run(scenario.name, who, start, scenario.goals(setting.robot, setting.episodes))
-
-
-def draw_episodes(
-    setting: Setting,
-    name: str,
-    library: Library,
-    random_share: float,
-    *,
-    reference_start: float = 0.8,
-    fewest_keyframes: int = 1,
-) -> Episodes:
-    """Sample episodes as in training, with the paper's ranges; `reference_start` is the share that starts in a frame of a clip."""
-    metadata = setting.contender.policy.metadata
-    config = TaskConfig(
-        goals="position" if set(metadata.goal_components) == {"position"} else "pose",
-        max_keyframes=metadata.max_keyframes,
-        reference_start=reference_start,
-    )
-    config = replace(config, ranges=replace(config.ranges, count=(fewest_keyframes, metadata.max_keyframes)))
-    return EpisodeSampler(setting.robot, library, config).draw(setting.random(name), setting.episodes, random_share)
 
 
 def _sources(libraries: Libraries) -> Iterator[tuple[str, Library, float]]:
@@ -217,6 +115,37 @@ def _rivals(setting: Setting) -> Iterator[tuple[Contender, str]]:
         yield setting.rival, NEXT_ONLY
 
 
+def everyday(setting: Setting) -> SuiteOutcome:
+    """Measure errors, keyframes met, falls, and how far the robot drifts while it has to stand still."""
+    rows, rollouts = [], {}
+    for script in EVERYDAY_SCRIPTS:
+        start = noisy_stance(setting.robot, setting.episodes, setting.random(script.name))
+        goals = script_goals(Script(keyframes=script.keyframes), np.zeros((setting.episodes, 2)), robot=setting.robot)
+        rollout = setting.run(script.name, setting.contender, start, goals, seconds_after=script.seconds_after)
+        rollouts[script.name] = rollout
+        rows += _everyday_rows(script, rollout, setting.contender.name)
+    return SuiteOutcome(rows, rollouts)
+
+
+def _everyday_rows(script: EverydayScript, rollout: EpisodeRollout, policy: str) -> list[Row]:
+    subject = Subject("everyday", script.name, policy)
+    still = slice(round(script.still_from / CONTROL_DT), None)
+    metres, degrees = drift(rollout.trace.position[still], rollout.trace.orientation[still])
+    episodes, falls = len(rollout.fell), rollout.falls
+    return [
+        *rows_of_all_goals(subject, rollout),
+        single_row(subject, "drift_m", metres, episodes=episodes, falls=falls),
+        single_row(subject, "drift_deg", degrees, episodes=episodes, falls=falls),
+    ]
+
+
+def drift(position: Floats, orientation: Floats) -> tuple[Floats, Floats]:
+    """Return the largest horizontal distance (E,) in m and yaw (E,) in degrees from the first of T poses (T, E, ...)."""
+    away = np.linalg.norm(position[..., :2] - position[:1, :, :2], axis=-1)
+    yaw = geometry.yaw_of(orientation)
+    return away.max(axis=0), np.degrees(np.abs(geometry.wrap(yaw - yaw[:1]))).max(axis=0)
+
+
 def robustness(setting: Setting) -> SuiteOutcome:
     """Run the same episodes, half with keyframes from clips and half with random ones, under each randomized factor."""
     rows, rollouts = [], {}
@@ -228,23 +157,19 @@ def robustness(setting: Setting) -> SuiteOutcome:
     return SuiteOutcome(rows, rollouts)
 
 
-def load_libraries(
-    robot: Robot, folders: Sequence[Path], unseen: Sequence[Path] = (), *, authored: bool = True
-) -> Libraries:
-    """Return the libraries in these folders, plus the built-in clips if `authored` is set or no folder is given.
-
-    Raise FileNotFoundError for a folder that contains no library.
-    """
-    for folder in (*folders, *unseen):
-        if not (folder / INDEX).is_file():
-            raise FileNotFoundError(2, "no motion library (`keystride motion import` creates one)", str(folder))
-    train = [clip for folder in folders for clip in load_library_clips(folder, "train")]
-    if authored or not train:
-        train += authored_clips(robot)
-    held_out = [clip for folder in folders for clip in load_library_clips(folder, "held_out")]
-    foreign = [clip for folder in unseen for clip in load_library_clips(folder)]
-    return Libraries(Library(robot, train), _maybe(robot, held_out), _maybe(robot, foreign), captured=bool(folders))
+SUITES: dict[str, Callable[[Setting], SuiteOutcome]] = {
+    "matching": matching,
+    "generalization": generalization,
+    "anticipation": anticipation,
+    "everyday": everyday,
+    "style": style,
+    "robustness": robustness,
+}
 
 
-def _maybe(robot: Robot, clips: list[Clip]) -> Library | None:
-    return Library(robot, clips) if clips else None
+def run_suites(names: Iterable[str], setting: Setting) -> dict[str, SuiteOutcome]:
+    """Return the outcome of each suite by name, and under `motors` the joint speeds in all of them."""
+    outcomes = {name: SUITES[name](setting) for name in names}
+    rollouts = {name: list(outcome.rollouts.values()) for name, outcome in outcomes.items()}
+    outcomes["motors"] = SuiteOutcome(motor_rows(setting.robot, rollouts, setting.contender.name), {})
+    return outcomes

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from keystride.evaluation.errors import METRICS
+from keystride.evaluation.episodes import METRICS
 from keystride.evaluation.results import MET_SHARE, Row
 
 if TYPE_CHECKING:

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from keystride.colours import BLUE, ORANGE
-from keystride.evaluation import paper
 from keystride.evaluation.episodes import EpisodeRollout
 from keystride.evaluation.rendering import figures
 from keystride.evaluation.rendering.plot_style import styled_figure
 from keystride.evaluation.rendering.report import Picture
+from keystride.evaluation.results import PAPER_ANTICIPATION
 from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS
-from keystride.evaluation.suites import NEXT_ONLY, Contender, Libraries, Setting, anticipation
+from keystride.evaluation.setting import Contender, Libraries, Setting
+from keystride.evaluation.suites import NEXT_ONLY, anticipation
 from keystride.evaluation.tables import Table, TableCell
 from keystride.studies.measures import (
     Curve,
@@ -182,7 +183,7 @@ def _cell(sight: Sight, place: ScenarioGoal, errors: Errors) -> TableCell:
 
 
 def _paper_cell(sight: Sight, scenario: str, goal: int) -> tuple[float, float]:
-    return paper.PAPER_ANTICIPATION[sight, scenario, goal]["distance_m"]
+    return PAPER_ANTICIPATION[sight, scenario, goal]["distance_m"]
 
 
 def learning_figure(curves: Mapping[Sight, Sequence[Curve]]) -> Any:

@@ -11,7 +11,7 @@ from math import ceil, floor, log10
 import numpy as np
 
 from keystride import colours
-from keystride.evaluation.errors import METRICS, THRESHOLDS
+from keystride.evaluation.episodes import METRICS, THRESHOLDS
 from keystride.evaluation.recording import Recording, ghost_poses
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT
 from keystride.robot.description import LEG_JOINTS, Floats

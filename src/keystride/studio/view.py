@@ -12,8 +12,7 @@ import viser
 from numpy.typing import NDArray
 
 from keystride import colours
-from keystride.evaluation.episodes import NEVER_FELL
-from keystride.evaluation.errors import THRESHOLDS
+from keystride.evaluation.episodes import NEVER_FELL, THRESHOLDS
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT
 from keystride.keyframes.script import Keyframe
 from keystride.robot.description import Floats, Robot

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from keystride.errors import FileError, UserError
+from keystride.errors import UserError, explain
 from keystride.learner import parallel
 from keystride.learner.trainer import Trainer, TrainingStopped
 from keystride.task.rewards import Reward
@@ -69,19 +69,10 @@ def run_worker(folder: Path) -> int:
     try:
         run_process(config_of_run(folder))
     except Exception as error:
-        message = _message_for_user(error)
+        message = explain(error)  # None if the failure is a bug
         report_failure(message or traceback.format_exc(), by_user=message is not None)
         return 1
     return 0
-
-
-def _message_for_user(error: Exception) -> str | None:
-    """Return a message for the user, or None if the failure is a bug."""
-    if isinstance(error, (UserError, FileError)):
-        return str(error)
-    if isinstance(error, OSError):  # for example a full disk
-        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    return None
 
 
 if __name__ == "__main__":

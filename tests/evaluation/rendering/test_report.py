@@ -4,17 +4,9 @@ from dataclasses import replace
 from keystride.evaluation.rendering import figures
 from keystride.evaluation.rendering.report import Picture, report_page
 from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
+from keystride.evaluation.setting import Contender, Libraries, Setting, run_waypoints
 from keystride.evaluation.style import style
-from keystride.evaluation.suites import (
-    Contender,
-    Libraries,
-    Setting,
-    anticipation,
-    generalization,
-    matching,
-    robustness,
-    run_waypoints,
-)
+from keystride.evaluation.suites import anticipation, generalization, matching, robustness
 from keystride.policy.runtime import Policy
 from keystride.robot.go2 import GO2
 

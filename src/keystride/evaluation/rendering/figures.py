@@ -7,8 +7,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.colours import BLUE, INK, ORANGE, RED, SERIES, SOFT
-from keystride.evaluation.episodes import EpisodeRollout
-from keystride.evaluation.errors import METRICS, THRESHOLDS
+from keystride.evaluation.episodes import METRICS, THRESHOLDS, EpisodeRollout
 from keystride.evaluation.rendering.plot_style import arrows, styled_figure
 from keystride.evaluation.results import Row
 from keystride.evaluation.suites import NEXT_ONLY

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from keystride.colours import css_variables
-from keystride.evaluation.errors import METRICS, THRESHOLDS
+from keystride.evaluation.episodes import METRICS, THRESHOLDS
 from keystride.evaluation.recording import Recording, ghost_poses
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Floats, Robot

@@ -9,7 +9,7 @@ from typing import Any
 from keystride.colours import css_variables
 from keystride.evaluation.rendering import figures
 from keystride.evaluation.rendering.plot_style import as_svg
-from keystride.evaluation.suites import SuiteOutcome
+from keystride.evaluation.setting import SuiteOutcome
 from keystride.evaluation.tables import Table, TableCell, suite_table
 
 SUITE_NOTES = {

@@ -19,7 +19,7 @@ from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import read_log
 from keystride.deploy.selftest.processes import free_port
 from keystride.errors import FileError
-from keystride.evaluation.errors import METRICS, keyframe_errors
+from keystride.evaluation.episodes import METRICS, keyframe_errors
 from keystride.keyframes.files import format_script, save_script
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.resolve import script_goals

@@ -10,7 +10,7 @@ import viser
 
 from keystride import colours
 from keystride.deploy.preflight import CHECKLIST
-from keystride.evaluation.errors import METRICS, THRESHOLDS
+from keystride.evaluation.episodes import METRICS, THRESHOLDS
 from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Floats
 from keystride.studio.editor import Editor

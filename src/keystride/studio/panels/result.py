@@ -9,7 +9,7 @@ from pathlib import Path
 import viser
 
 from keystride import colours
-from keystride.evaluation.errors import THRESHOLDS
+from keystride.evaluation.episodes import THRESHOLDS
 from keystride.evaluation.recording import Recording
 from keystride.evaluation.rendering.replay import replay_page
 from keystride.studio.report import charts, headline, report_page, table

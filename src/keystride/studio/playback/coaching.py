@@ -9,8 +9,15 @@ from typing import Literal
 
 import numpy as np
 
-from keystride.evaluation.episodes import Controller, World, frozen_where_diverged, make_simulator, noisy_stance
-from keystride.evaluation.errors import keyframe_errors, met
+from keystride.evaluation.episodes import (
+    Controller,
+    World,
+    frozen_where_diverged,
+    keyframe_errors,
+    make_simulator,
+    met,
+    noisy_stance,
+)
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
 from keystride.keyframes.resolve import resolve, spots, stack
 from keystride.keyframes.script import Script

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride.evaluation.episodes import (
+    METRICS,
     Controller,
     Trace,
     World,
@@ -19,9 +20,9 @@ from keystride.evaluation.episodes import (
     errors_when_due,
     frozen_where_diverged,
     make_simulator,
+    met,
     noisy_stance,
 )
-from keystride.evaluation.errors import METRICS, met
 from keystride.keyframes.goals import Goals
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script

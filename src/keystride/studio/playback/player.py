@@ -11,8 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from keystride.evaluation.episodes import NEVER_FELL, Controller, EpisodeRollout, episode_ends, exact_stance
-from keystride.evaluation.errors import keyframe_errors, met
+from keystride.evaluation.episodes import (
+    NEVER_FELL,
+    Controller,
+    EpisodeRollout,
+    episode_ends,
+    exact_stance,
+    keyframe_errors,
+    met,
+)
 from keystride.keyframes.goals import CONTROL_DT, Goals, empty_goals
 from keystride.physics.simulator import CpuSimulator, State
 from keystride.policy.guide import Guide, Route, guided

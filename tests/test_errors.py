@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from keystride.commands.errors import EXTRAS, USER_MISTAKE, explain, report
-from keystride.errors import UserError
+from keystride.errors import EXTRAS, USER_MISTAKE, UserError, explain, report
 
 
 def test_a_users_mistake_is_one_line_and_exit_code_two(capsys: pytest.CaptureFixture[str]):
