@@ -37,7 +37,7 @@ def test_standing_still_is_the_stance_for_any_number_of_robots():
     np.testing.assert_array_equal(targets, np.tile(GO2.stance, (3, 1)))
     assert action.shape == (3, 12)
     assert follows(controller) == ()
-    assert "no keyframe moves it" in describe_controller(controller)
+    assert "ignores keyframes" in describe_controller(controller)
 
 
 def test_a_policy_that_is_not_there_is_told():

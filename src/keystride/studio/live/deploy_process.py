@@ -1,7 +1,7 @@
-"""`keystride deploy` as a process at a terminal of its own, as a person would start it, and what it says.
+"""`keystride deploy` as a process with a pseudo-terminal of its own, as if a person had started it.
 
-The terminal is what keeps this safe: a key on it is the deployment's own emergency stop, and when the studio dies, in
-whatever way, the terminal is gone and the deployment ends in damping by itself. Nothing of the deployment runs here.
+The terminal is what makes this safe: a key on it is the deployment's own emergency stop, and if the studio dies for any
+reason, the terminal closes and the deployment goes to damping by itself. No part of the deployment runs here.
 """
 
 import contextlib
@@ -19,23 +19,23 @@ from typing import Any
 
 from keystride.deploy.selftest.processes import NO_LIMIT, PROGRAM, ROBOT_UP, TAKE_TERMINAL
 
-EMERGENCY_KEY = b"\x03"  # Ctrl-C: the emergency stop of a deployment that runs, the end of one that prepares
+EMERGENCY_KEY = b"\x03"  # Ctrl-C: emergency stop of a running deployment; ends one that is preparing
 START_KEY, LIE_DOWN_KEY = b"\r", b"s"
-INSIST = 1.0  # s after the key until a signal follows, should the robot not be braked by then
-LINES = 200  # kept
+INSIST = 1.0  # s from the key to a signal, if the robot is not in damping by then
+LINES = 200  # of output kept
 LONGEST_LINE = 1000  # characters
-ROBOT_START = 60.0  # s for the simulated robot to get going on a busy machine
+ROBOT_START = 60.0  # s for the simulated robot to start on a busy machine
 
 Status = dict[str, Any]
 
 
 class DeployProcess:
-    """A deployment and, if asked for, the simulated robot that it plays on."""
+    """A deployment and, if options for it are given, a simulated robot to play on."""
 
     def __init__(self, words: Sequence[str], simulated: Sequence[str] | None = None) -> None:
         self.lines: deque[str] = deque(maxlen=LINES)
-        self.status: Status = {}  # the last that was reported
-        self.ended: Status | None = None  # how it ended, by its own words
+        self.status: Status = {}  # latest report
+        self.ended: Status | None = None  # outcome as reported by the deployment
         self.exit_code: int | None = None
         self._terminal = -1
         self._stopped = False
@@ -51,7 +51,7 @@ class DeployProcess:
 
     @property
     def stopped(self) -> bool:
-        """Whether the emergency stop was asked for here."""
+        """Whether `emergency` was called."""
         return self._stopped
 
     def press(self, key: bytes) -> None:
@@ -60,18 +60,18 @@ class DeployProcess:
                 os.write(self._terminal, key)
 
     def emergency(self) -> None:
-        """Stop: damping at once. From any thread, without waiting; a signal follows if the key is not heard."""
+        """Stop with damping at once. Callable from any thread, does not block; a signal follows if the key has no effect."""
         self._stopped = True
         self.press(EMERGENCY_KEY)
         threading.Timer(INSIST, self._insist).start()
 
     def close(self) -> None:
-        """Stop it if it runs. The deployment brakes and ends by itself."""
+        """Stop the deployment if it is running; it brakes and ends by itself."""
         if self.running:
             self.emergency()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it has ended; whether it has."""
+        """Wait for the end; return whether it was reached in time."""
         self._thread.join(seconds)
         return not self.running
 
@@ -90,7 +90,7 @@ class DeployProcess:
             self._end_robot()
 
     def _start_robot(self, words: Sequence[str]) -> bool:
-        """Start the simulated robot, which ends with its standard input: also if the studio is killed."""
+        """Start the simulated robot. It ends when its standard input closes, even if the studio is killed."""
         self._robot = subprocess.Popen(
             [*PROGRAM, "sim", "--control", *words],
             stdin=subprocess.PIPE,
@@ -125,7 +125,7 @@ class DeployProcess:
             os.close(write)
         with self._lock:
             self._terminal, self._process = terminal, process
-        if self._stopped:  # while it was being started
+        if self._stopped:  # during the start
             self.press(EMERGENCY_KEY)
         self._follow(terminal, read)
         self.exit_code = process.wait()
@@ -135,14 +135,14 @@ class DeployProcess:
         os.close(read)
 
     def _follow(self, terminal: int, statuses: int) -> None:
-        """Read both until the process has closed them."""
+        """Read the terminal and the status lines until the process closes them."""
         takers: dict[int, Callable[[str], None]] = {terminal: self._say, statuses: self._take}
         rest = {terminal: "", statuses: ""}
         while takers:
             for source in select.select(list(takers), [], [])[0]:
                 try:
                     data = os.read(source, 65536).decode(errors="replace")
-                except OSError:  # a terminal whose other side has closed
+                except OSError:  # the other side of the terminal has closed
                     data = ""
                 *lines, rest[source] = (rest[source] + data).replace("\r", "").split("\n")
                 for line in lines:

@@ -1,7 +1,7 @@
-"""The way to the robot: a dry run, then the simulated robot, then the robot, each with the current script.
+"""The three steps to the robot: a dry run, the simulated robot, the robot, each with the current script.
 
-A step opens when the one before it has played the same script with the same policy to its end. The flight log of a
-deployment becomes a take, in the frame of the script, to compare with the forecast."""
+A step opens when the previous one has played the same script with the same policy to its end. The flight log of a
+deployment is read as a take, in the frame of the script, to compare with the forecast."""
 
 import hashlib
 import random
@@ -31,27 +31,27 @@ from keystride.studio.live.deploy_process import LIE_DOWN_KEY, START_KEY, Deploy
 DRY_RUN, SIMULATED_ROBOT, REAL_ROBOT = LADDER = ("dry run", "simulated robot", "robot")
 TAKES = ".keystride-takes"  # beside the scripts
 KEPT_TAKES = 20
-REFUSED = "refused"  # before anything moved
-PAGE_TIMEOUT = 10.0  # s without a word from the page, and the robot is stopped: nobody could press the button
-DOMAINS = (20, 219)  # DDS domains of simulated robots; a robot's is 0
+REFUSED = "refused"  # nothing was moved
+PAGE_TIMEOUT = 10.0  # s; a page that is silent for longer could not stop the robot, so the robot is stopped
+DOMAINS = (20, 219)  # DDS domains for simulated robots; robots use 0
 RUNNING_INDEX = list(DeployState).index(DeployState.RUNNING)
 PATH_EVERY = 0.1  # s
 
-_free = threading.Lock()  # of all sessions of the studio: one deployment at a time
+_free = threading.Lock()  # held during a deployment; shared by all sessions
 
 
 @dataclass(frozen=True)
 class Take:
-    """What a flight log says of a deployment, in the frame of the script."""
+    """Path and errors from the flight log of a deployment, in the frame of the script."""
 
     path: Floats  # (n, 2) m, from the start of the script
-    errors: Floats  # (K, 6) as METRICS; NaN for components that are not asked for, and keyframes that were not reached
-    reached: int  # keyframes
+    errors: Floats  # (K, 6) as METRICS; NaN for open components and keyframes that were not reached
+    reached: int  # number of keyframes
 
 
 @dataclass(frozen=True)
 class Show:
-    """What is played, and by what."""
+    """A script with the policy and the settings to play it with."""
 
     script: Script
     policy: str
@@ -65,17 +65,17 @@ class Show:
 
 
 class Ladder:
-    """Which steps were passed, and with what."""
+    """Which steps were passed, and with which show."""
 
     def __init__(self) -> None:
         self._passed: dict[str, str] = {}
 
     def passed(self, step: str, show: Show | None) -> bool:
-        # The fingerprint is of the whole script: too dear for every frame while no step was passed.
+        # The fingerprint covers the whole script: too slow for every frame, so look up the step first.
         return show is not None and step in self._passed and self._passed[step] == show.fingerprint
 
     def is_open(self, step: str, show: Show | None) -> bool:
-        """The first step always is, if there is something to play."""
+        """Return whether a step may be started. The first one always may, if there is a script."""
         if show is None:
             return False
         row = LADDER.index(step)
@@ -87,9 +87,9 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Target:
-    """Which robot the studio was started for, and how far scripts have come on the way to it, for all its browsers.
+    """The robot that the studio was started for, and the steps passed, shared by all browsers.
 
-    None of it comes from a page.
+    No value comes from a page.
     """
 
     interface: str | None = None  # network interface; None for no robot
@@ -99,15 +99,15 @@ class Target:
 
 
 class LiveRun:
-    """The deployments of one browser, one after the other.
+    """The deployments of one browser, one at a time.
 
-    `emergency`, `page_seen` and `close` are for any thread, the rest for the session's.
+    `emergency`, `page_seen` and `close` may be called from any thread, the rest only from the session's.
     """
 
     def __init__(self, target: Target, folder: Path, page_timeout: float = PAGE_TIMEOUT) -> None:
         self.ladder = target.ladder
-        self.step = ""  # that runs or ran last
-        self.outcome = ""  # of the last one
+        self.step = ""  # current or last one
+        self.outcome = ""  # of the last step
         self.take: Take | None = None
         self.played: Show | None = None
         self._target, self._folder, self._page_timeout = target, folder, page_timeout
@@ -123,7 +123,7 @@ class LiveRun:
 
     @property
     def busy(self) -> bool:
-        """A deployment of this studio runs, here or for another browser."""
+        """Whether the studio runs a deployment, for this or another browser."""
         return _free.locked()
 
     @property
@@ -136,18 +136,18 @@ class LiveRun:
 
     @property
     def lines(self) -> list[str]:
-        """What the deployment said, or the last one."""
+        """Output of the current or last deployment."""
         return list(self._process.lines) if self._process is not None else self._said
 
     def is_open(self, step: str, show: Show | None) -> bool:
         return self.ladder.is_open(step, show) and (step != REAL_ROBOT or self.has_robot)
 
     def begin(self, step: str, show: Show) -> None:
-        """ValueError if this step is not open, or another deployment runs."""
+        """Start a step. Raise ValueError if it is not open, or if another deployment is running."""
         if not self.is_open(step, show):
-            raise ValueError(f"the step before has not been passed with this script: {step} is not open yet")
+            raise ValueError(f"the step before {step} has not been passed with this script, so it is not open yet")
         if not _free.acquire(blocking=False):
-            raise ValueError("another deployment of this studio runs")
+            raise ValueError("another deployment is running in this studio")
         try:
             self._take_folder = self._new_take(step)
             script = self._take_folder / "script.yaml"
@@ -160,7 +160,7 @@ class LiveRun:
         self.page_seen()
 
     def page_seen(self) -> None:
-        """The page has said that it is there."""
+        """Note that the page is alive."""
         self._page_seen = time.monotonic()
 
     def press_start(self) -> None:
@@ -177,7 +177,7 @@ class LiveRun:
             process.emergency()
 
     def poll(self) -> bool:
-        """Look after the deployment; return whether it has just ended."""
+        """Check on the deployment; return whether it has just ended."""
         process = self._process
         if process is None:
             return False
@@ -185,7 +185,7 @@ class LiveRun:
             if time.monotonic() - self._page_seen > self._page_timeout and not process.stopped:
                 process.emergency()
             return False
-        if not self._let_go(process):  # closed meanwhile
+        if not self._let_go(process):  # closed by another thread
             return False
         _free.release()
         self._said = list(process.lines)
@@ -193,19 +193,19 @@ class LiveRun:
         if process.exit_code == 0:
             self.ladder.record(self.step, self.played)
         self.outcome = _outcome(process)
-        if self.step != DRY_RUN and not self.outcome.startswith(REFUSED):  # these have no flight log
+        if self.step != DRY_RUN and not self.outcome.startswith(REFUSED):  # no flight log otherwise
             self._read_take()
         return True
 
     def close(self) -> None:
-        """Stop what runs: the browser is gone, or the studio ends. The deployment brakes and ends by itself."""
+        """Stop the deployment, because the browser is gone or the studio ends; it brakes and ends by itself."""
         process = self._process
         if process is not None and self._let_go(process):
             process.close()
             threading.Thread(target=_release_after, args=(process,), daemon=True).start()
 
     def _let_go(self, process: DeployProcess) -> bool:
-        """Whether it was still ours: it ends in the session's thread, and is closed from others."""
+        """Give up the process; return whether it was still ours, as `poll` and `close` run in different threads."""
         with self._lock:
             mine = self._process is process
             self._process = None if mine else self._process
@@ -220,7 +220,7 @@ class LiveRun:
         return DeployProcess([*options, *link], ["--domain", domain, "--pose-port", port])
 
     def _new_take(self, step: str) -> Path:
-        """A folder for the script as it is played and its flight log; the oldest ones are deleted."""
+        """Create a folder for the script and the flight log; delete the oldest ones."""
         takes = self._folder / TAKES
         takes.mkdir(exist_ok=True)
         for old in sorted(path for path in takes.iterdir() if path.is_dir())[: -KEPT_TAKES + 1]:
@@ -234,21 +234,21 @@ class LiveRun:
         assert self.played is not None
         assert self._take_folder is not None
         try:
-            robot = load_robot("go2")  # the only robot that `keystride deploy go2` plays on
+            robot = load_robot("go2")  # the only robot that can be deployed to
             self.take = read_take(self._take_folder / "log", self.played.script, robot)
         except FileError as error:
             self.outcome += f"; no flight log: {error}"
 
     @property
     def take_folder(self) -> Path | None:
-        """Where the flight log of the last deployment is."""
+        """Folder of the flight log of the last deployment."""
         return self._take_folder / "log" if self._take_folder is not None and self.take is not None else None
 
 
 def deploy_options(step: str, show: Show, script: Path, log: Path, target: Target) -> list[str]:
-    """Return the options of `keystride deploy go2` for a step; a simulated robot also needs an interface and poses.
+    """Return the options of `keystride deploy go2` for a step; the simulated robot also needs an interface and poses.
 
-    Script and policy are values of options, and the robot's options come from the command line, none from a page.
+    Script and policy are passed as values, and the robot's options come from the command line, none from a page.
     """
     words = ["--policy", show.policy, "--script", str(script), "--confirmed"]
     words += [] if show.inbetween else ["--no-inbetween"]
@@ -266,7 +266,7 @@ def _outcome(process: DeployProcess) -> str:
     if process.exit_code == 0:
         return "played to its end"
     ended = process.ended or {}
-    last = process.lines[-1] if process.lines else "nothing was said"
+    last = process.lines[-1] if process.lines else "no output"
     reason = ended.get("reason") or last.removeprefix("error: ")
     return f"{'stopped' if process.stopped or ended else REFUSED}: {reason}"
 
@@ -277,7 +277,7 @@ def _release_after(process: DeployProcess) -> None:
 
 
 def read_take(folder: Path, script: Script, robot: Robot) -> Take | None:
-    """Return what a flight log holds of the script; None if it was never begun. FileError if the log cannot be read."""
+    """Read a take from a flight log; None if the script was never started. Raise FileError if the log is unreadable."""
     rows = read_log(folder).rows
     rows = rows[(rows["state"] == RUNNING_INDEX) & np.isfinite(rows["base_position"]).all(axis=1)]
     if not len(rows):

@@ -1,6 +1,6 @@
-"""What would make a keyframe work that is missed: more time, a shorter way, or asking for less.
+"""Suggestions for a keyframe that is missed: more time, a shorter distance, or fewer components.
 
-All variants of the script run side by side, a few slightly different robots each, until the keyframe is due.
+All variants of the script are simulated in parallel, each with a few slightly different robots, until the keyframe is due.
 """
 
 from collections.abc import Callable
@@ -24,27 +24,27 @@ from keystride.keyframes.script import Script
 from keystride.robot.description import Robot
 from keystride.task.terminations import fallen
 
-MISSED_SHARE = 0.5  # a keyframe that fewer roll-outs meet is helped
-ENOUGH = 0.75  # share of robots that have to meet a variant
-ROBOTS_PER_VARIANT = 4  # per variant
+MISSED_SHARE = 0.5  # suggestions are made for a keyframe that fewer rollouts meet
+ENOUGH = 0.75  # share of robots that must meet the keyframe for a variant to count
+ROBOTS_PER_VARIANT = 4
 DELAYS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0)  # s
-SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # of the way from the previous place
+SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # of the distance from the previous place
 SHORTEST_OFFSET = 0.05  # m
-LOOK_AHEAD = 4  # keyframes after the missed one that the robots still know of
+LOOK_AHEAD = 4  # keyframes after the missed one that are simulated with it
 
 AdviceKind = Literal["retime", "shorten", "loosen"]
 
 
 @dataclass(frozen=True)
 class Tip:
-    """A change to one keyframe with which it was met in the simulation."""
+    """A change to one keyframe with which it was met in simulation."""
 
     kind: AdviceKind
     row: int
     text: str
-    time: float | None = None  # s, of retime
-    position: tuple[float, float] | None = None  # m, of shorten
-    component: str | None = None  # of loosen
+    time: float | None = None  # s, for retime
+    position: tuple[float, float] | None = None  # m, for shorten
+    component: str | None = None  # for loosen
 
 
 def first_missed(shares: list[float]) -> int | None:
@@ -59,7 +59,7 @@ def coach(
     shares: list[float],
     asked: Callable[[], bool] = lambda: True,
 ) -> tuple[Tip, ...]:
-    """Return what works for the first keyframe that is missed; nothing if none is, or if it is no longer asked."""
+    """Return suggestions for the first missed keyframe; none if no keyframe is missed or `asked` returns False."""
     row = first_missed(shares)
     if row is None:
         return ()
@@ -76,7 +76,7 @@ def coach(
 
 
 def _delayed(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
-    """The keyframe, and all that follow, later."""
+    """Return variants in which the keyframe and all later ones are delayed."""
     found = []
     for delay in DELAYS:
         steps = goals.step.copy()
@@ -88,7 +88,7 @@ def _delayed(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
 
 
 def _shortened(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
-    """The keyframe nearer to the previous place."""
+    """Return variants in which the keyframe is closer to the previous place."""
     if script.keyframes[row].position is None:
         return []
     places = spots(script)
@@ -105,7 +105,7 @@ def _shortened(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]
 
 
 def _loosened(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
-    """The keyframe with one component left open."""
+    """Return variants in which one component of the keyframe is left open."""
     asks = [component for component in COMPONENTS if getattr(script.keyframes[row], component) is not None]
     found = []
     if goals.height[0, row]:
@@ -135,7 +135,7 @@ def _without_absent(goals: Goals) -> Goals:
 def _try(
     variants: list[Goals], row: int, robot: Robot, controller: Controller, world: World, asked: Callable[[], bool]
 ) -> list[bool] | None:
-    """For each variant whether enough robots meet the keyframe; None if nobody asks any more."""
+    """Return for each variant whether enough robots meet the keyframe; None once `asked` returns False."""
     rows = np.repeat(np.arange(len(variants)), ROBOTS_PER_VARIANT)
     goals = stack(variants)[rows]  # (E, K)
     due, count = goals.step[:, row], len(rows)

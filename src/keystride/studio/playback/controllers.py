@@ -1,4 +1,4 @@
-"""Who drives the robot, a policy or nobody, and from which control step on it can tell two scripts apart."""
+"""The controllers of the robot, a policy or none, and the first control step at which one sees two scripts differ."""
 
 from dataclasses import dataclass, fields
 
@@ -19,7 +19,7 @@ STAND_STILL = "stand still (no policy)"
 
 
 class StandStill:
-    """Holds the stance, whatever the keyframes ask for: to edit by, where no policy is at hand."""
+    """Holds the stance and ignores keyframes, for editing without a policy."""
 
     def __init__(self, robot: Robot) -> None:
         self._stance = robot.stance
@@ -36,55 +36,55 @@ def choices() -> tuple[str, ...]:
 
 
 def check_choice(name: str, launched: str) -> None:
-    """Let a page choose among names: what ships, and what the command was started with. PolicyError for anything else.
+    """Raise PolicyError unless the name is that of a shipped policy or of the one given on the command line.
 
-    A path from a page would let it have any file of the server opened.
+    Paths are not accepted from a page: they would let it open any file of the server.
     """
     allowed = dict.fromkeys((launched, *choices()))
     if name not in allowed:
-        raise PolicyError(f"no policy {name[:80]!r} to choose; allowed: {', '.join(allowed)}")
+        raise PolicyError(f"policy {name[:80]!r} is not available; choose from: {', '.join(allowed)}")
 
 
 def first_choice() -> str:
-    """The default policy, if it is there."""
+    """Return the default policy, or the first one available."""
     names = known()
     return DEFAULT_POLICY if DEFAULT_POLICY in names else (*names, STAND_STILL)[0]
 
 
 def load_controller(name_or_path: str, robot: Robot) -> Controller:
-    """PolicyError says why it cannot be used. A run that is still training needs torch, and some seconds."""
+    """Load a controller. Raise PolicyError if it cannot be used. A training run needs torch and some seconds."""
     return StandStill(robot) if name_or_path == STAND_STILL else open_policy(name_or_path, robot=robot)
 
 
 def follows(controller: Controller) -> tuple[str, ...]:
-    """The components of keyframes that it was trained to meet."""
+    """Return the components of keyframes that a controller was trained to meet."""
     if isinstance(controller, Policy):
         return tuple(part for part in controller.metadata.goal_components if part in COMPONENTS)
     return ()
 
 
 def describe_controller(controller: Controller) -> str:
-    """A sentence for the person who chose it."""
+    """Return a sentence that describes a controller to the user."""
     parts = follows(controller)
     if not parts:
-        return "Holds its stance; no keyframe moves it."
+        return "Stands still and ignores keyframes."
     rest = "" if len(parts) == len(COMPONENTS) else "; other components of a keyframe are not followed"
     return f"Trained for {', '.join(parts)}{rest}."
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first control step at which another script is seen; None if it never is."""
+    """The first control step at which a controller sees a difference between two scripts; None if it never does."""
 
     step: int | None
-    route: Route | None = None  # with which a guide goes on from there
+    route: Route | None = None  # with which a guide continues from there
 
 
 def first_difference(controller: Controller, start: State, old: Goals, new: Goals) -> Difference:
-    """Compare what a controller, fresh if it is a guide, sees of two scripts from a start; goals are the same for all robots.
+    """Compare what a controller sees of two scripts; the goals are the same for all robots. A guide must be a new one.
 
-    A policy sees the next few keyframes that have not expired. Waypoints depend on the whole script: where a guide adds
-    any, everything differs. Any other controller is assumed to see all keyframes.
+    A policy sees the next few keyframes that have not expired. Waypoints depend on the whole script, so if a guide adds
+    any, the scripts differ from the start. Any other controller is assumed to see all keyframes.
     """
     if _same(old, new):
         return Difference(None)
@@ -96,15 +96,15 @@ def first_difference(controller: Controller, start: State, old: Goals, new: Goal
     routes = [_planned(controller, start, goals) for goals in (old, new)]
     if any(route.plan.soft.any() for route in routes):
         return Difference(0)
-    last = int(min(route.last.min() for route in routes))  # from there on a guide holds the robot still
+    last = int(min(route.last.min() for route in routes))  # after this step a guide holds the robot still
     return Difference(last if step is None else min(step, last), routes[1])
 
 
 def _seen_from(old: Goals, new: Goals, most: int) -> int | None:
     counts = {goals.step.shape[1] for goals in (old, new)}
     if len(counts) > 1 and min(counts) <= most:
-        return 0  # the network is run on another number of rows, which rounds differently
-    # What is seen changes only where a keyframe expires.
+        return 0  # the network runs on another number of rows, which rounds differently
+    # The visible keyframes change only when one expires.
     expiry = [goals.step[0][used(goals)[0]] + VISIBLE_STEPS_AFTER + 1 for goals in (old, new)]
     steps = np.unique(np.concatenate([[0], *expiry]))
     seen = [window(goals[np.zeros(len(steps), dtype=np.int64)], steps, most) for goals in (old, new)]
@@ -116,7 +116,7 @@ def _seen_from(old: Goals, new: Goals, most: int) -> int | None:
 
 
 def _planned(guide: Guide, start: State, goals: Goals) -> Route:
-    """The route that a guide takes from the start."""
+    """Return the route that a guide takes from the start."""
     guide.seen(start, goals, np.zeros(len(goals.step), dtype=np.int64))
     assert guide.route is not None
     return guide.route

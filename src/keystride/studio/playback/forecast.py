@@ -1,6 +1,6 @@
-"""How likely each keyframe is to be met, before anything is played: many roll-outs, each slightly different.
+"""How likely each keyframe is to be met: the share of many slightly different rollouts that meet it.
 
-A batch of roll-outs keeps snapshots: after an edit it resumes just before the first step that differs.
+A batch of rollouts keeps snapshots, so after an edit it resumes just before the first step that differs.
 """
 
 import threading
@@ -33,7 +33,7 @@ from keystride.studio.playback.coaching import Tip, coach
 from keystride.studio.playback.controllers import Difference, first_difference
 from keystride.task.terminations import fallen
 
-ROUND = 64  # roll-outs between two reports
+ROUND = 64  # rollouts between two answers
 BATCHES = 4
 PATH_STEPS = 4
 FORECAST_SNAPSHOT_STEPS = 100
@@ -49,20 +49,20 @@ class Question:
     script: Script
     policy: str  # a name or a path
     friction: float
-    number: int = 0  # to tell answers apart
-    inbetween: bool = True  # fill gaps that are longer than the policy was trained on
+    number: int = 0  # identifies the answers
+    inbetween: bool = True  # fill gaps longer than those in training with waypoints
 
 
 @dataclass(frozen=True)
 class Chances:
-    """How many of the roll-outs met each keyframe, how far off they were, and the path that they took on average."""
+    """How many rollouts met each keyframe, their median errors and their mean path."""
 
     met: NDArray[np.int64]  # (K,)
     falls: int
     rollouts: int
     path: Floats  # (n, 2) m, every PATH_STEPS control steps from the start
     errors: Floats | None = None  # (K, 6) median, NaN where a component is absent
-    tips: tuple[Tip, ...] = ()  # what would make the first missed keyframe work
+    tips: tuple[Tip, ...] = ()  # suggestions for the first missed keyframe
 
     @property
     def shares(self) -> list[float]:
@@ -71,13 +71,13 @@ class Chances:
 
 @dataclass(eq=False)
 class Forecast:
-    """The latest chances by the keys of the keyframes. Stale after an edit, until the next ones arrive."""
+    """The latest answer by the keys of the keyframes. It is stale from an edit until the next answer."""
 
     odds: dict[int, float] = field(default_factory=dict)
     falls: float = 0.0  # fraction of rollouts that fell
     path: Floats = field(default_factory=lambda: np.zeros((0, 2)))  # (n, 2) m
     errors: dict[int, Floats] = field(default_factory=dict)  # (6,) median, NaN where a component is absent
-    tips: dict[int, tuple[Tip, ...]] = field(default_factory=dict)  # what would make a missed keyframe work
+    tips: dict[int, tuple[Tip, ...]] = field(default_factory=dict)  # suggestions for a missed keyframe
     progress: float = 0.0  # fraction of the rollouts that are done
     stale: bool = True
 
@@ -95,11 +95,11 @@ class Forecast:
 
 
 class Withdrawn(Exception):
-    """The question is no longer asked."""
+    """Another question has replaced this one."""
 
 
 def slight_differences(friction: float) -> Randomization:
-    """What is not known exactly of a robot that stands there: grip, motors, lag. No pushes."""
+    """Return small variations of friction, motors and latency, without pushes."""
     return Randomization(
         friction=(0.85 * friction, 1.15 * friction),
         stiffness=(0.95, 1.05),
@@ -113,12 +113,14 @@ def slight_differences(friction: float) -> Randomization:
 
 @dataclass
 class RolloutBatch:
-    """Roll-outs with one seed, which can be resumed for another script."""
+    """Rollouts with one seed, which can be resumed for another script."""
 
     seed: int
     rollouts: int = ROUND
     errors: Floats = field(default_factory=lambda: np.zeros((0, 0, len(METRICS))))  # (E, K, 6)
-    fell: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (E,) UPRIGHT if not
+    fell: NDArray[np.int64] = field(
+        default_factory=lambda: np.zeros(0, dtype=np.int64)
+    )  # (E,) control step; NO_FALL if upright
     steps_simulated: int = 0  # by the last run
 
     def __post_init__(self) -> None:
@@ -129,7 +131,7 @@ class RolloutBatch:
         self._snapshots: dict[int, tuple[dict[str, object], Floats, Route | None]] = {}
 
     def run(self, question: Question, controller: Controller, asked: Callable[[], bool] = lambda: True) -> None:
-        """Simulate what is new. Withdrawn is raised as soon as `asked` returns False."""
+        """Simulate from the first difference on. Raise Withdrawn as soon as `asked` returns False."""
         asked_goals = script_goals(question.script, position=np.zeros((self.rollouts, 2)), robot=question.robot)
         goals = self._resume(question, controller, asked_goals)
         end, state, action = int(episode_ends(goals).max()), self._states[-1], self._action
@@ -154,7 +156,7 @@ class RolloutBatch:
         return np.stack([state.position[:, :2].mean(axis=0) for state in self._states[: self._end + 1 : PATH_STEPS]])
 
     def _resume(self, question: Question, controller: Controller, goals: Goals) -> Goals:
-        """Go back to the last snapshot before anything differs, or to the start; return the goals to go on with."""
+        """Restore the last snapshot before the first difference, or the start; return the goals to continue with."""
         conditions = (question.robot, question.policy, question.friction, question.inbetween)
         if self._goals is None or conditions != self._conditions:
             world = World(slight_differences(question.friction), seed=self.seed)
@@ -198,7 +200,7 @@ class RolloutBatch:
 
 
 def summarize(batches: list[RolloutBatch], script: Script) -> Chances:
-    """Count over all roll-outs of several batches."""
+    """Summarize the rollouts of several batches."""
     steps = np.array([keyframe.step for keyframe in script.keyframes])
     errors = np.concatenate([batch.errors for batch in batches])  # (R, K, 6)
     fell = np.concatenate([batch.fell for batch in batches])  # (R,)
@@ -221,14 +223,14 @@ def _guided(controller: Controller, question: Question) -> Controller:
 def roll_out(
     question: Question, controller: Controller, rollouts: int, seed: int, asked: Callable[[], bool] = lambda: True
 ) -> Chances:
-    """One batch from the start. Withdrawn is raised as soon as `asked` returns False."""
+    """Run one batch from the start. Raise Withdrawn as soon as `asked` returns False."""
     batch = RolloutBatch(seed, rollouts)
     batch.run(question, controller, asked)
     return summarize([batch], question.script)
 
 
 class Rounds:
-    """Answers the latest question in a thread, more precisely with every round; older questions are dropped."""
+    """Answers the latest question in a thread, more precisely with every round. Older questions are dropped."""
 
     def __init__(self, load: Callable[[str, Robot], Controller], answer: Callable[[Question, Chances], None]) -> None:
         self._load, self._answer = cache(load), answer

@@ -1,4 +1,4 @@
-"""The forecast's own process: it never takes the time that the player needs. Questions and answers are lines of JSON."""
+"""Forecasts in a process of their own, so that they do not slow down playback. Messages are lines of JSON."""
 
 import json
 import os
@@ -21,14 +21,15 @@ from keystride.studio.playback.forecast import Chances, Question, Rounds
 
 NICENESS = 10
 ROBOT_FORMAT = TypeAdapter(Robot)
-MOST_PROCESSES = 4  # over all sessions: each takes more than 100 MB
+MOST_PROCESSES = 4  # over all sessions; each takes more than 100 MB
 _free = threading.BoundedSemaphore(MOST_PROCESSES)
 
 
 class Forecaster:
-    """Asks the process, and hands on what it answers, in a thread of its own.
+    """Sends questions to the process and passes on its answers, from a thread of its own.
 
-    The process starts with the first question. While as many run as are allowed, questions stay without an answer.
+    The process starts with the first question. Once the maximum number of processes is running, further sessions get no
+    answers.
     """
 
     def __init__(self, answer: Callable[[Question, Chances], None]) -> None:
@@ -40,7 +41,7 @@ class Forecaster:
         self._closed = False
 
     def ask(self, question: Question) -> None:
-        """Only the latest question is answered."""
+        """Send a question; it replaces the previous one."""
         number = self._asked[0] + 1 if self._asked else 1
         self._asked = (number, question)
         process = self._started()
@@ -49,11 +50,11 @@ class Forecaster:
         line = {"number": number, "script": script_data(question.script), "policy": question.policy}
         line |= {"robot": ROBOT_FORMAT.dump_python(question.robot, mode="json")}
         line |= {"friction": question.friction, "inbetween": question.inbetween}
-        with suppress(BrokenPipeError, ValueError):  # it has been closed, or has said on its own why it ended
+        with suppress(BrokenPipeError, ValueError):  # closed, or it ended and has printed why
             print(json.dumps(line), file=process.stdin, flush=True)
 
     def close(self) -> None:
-        """End the process. A session may be closed twice at the same time: by its browser and by the server."""
+        """End the process. The browser and the server may both close a session at the same time."""
         with self._lock:
             if self._closed:
                 return
@@ -87,10 +88,10 @@ class Forecaster:
 
 
 def serve_forecasts() -> None:
-    """Until nobody asks any more."""
+    """Answer questions from standard input until it is closed."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    rounds = Rounds(controllers.load_controller, _tell)
+    rounds = Rounds(controllers.load_controller, _write_answer)
     for line in sys.stdin:
         asked = json.loads(line)
         robot = ROBOT_FORMAT.validate_python(asked["robot"])
@@ -99,7 +100,7 @@ def serve_forecasts() -> None:
     rounds.close()
 
 
-def _tell(question: Question, chances: Chances) -> None:
+def _write_answer(question: Question, chances: Chances) -> None:
     errors = [] if chances.errors is None else np.nan_to_num(chances.errors, nan=-1.0).round(3).tolist()
     line = {
         "number": question.number,

@@ -1,8 +1,8 @@
-"""Physics under a controller, with a play head: what is at the head is always what the script leads to.
+"""A simulation with a play head. What is shown at the head is always what the script leads to.
 
-Everything is deterministic: going back reads the trajectory, going ahead simulates. After an edit the simulation
+Everything is deterministic: going back reads the trajectory, going forward simulates. After an edit the simulation
 resumes from the last snapshot before the first step at which the controller sees a difference.
-The player knows no time of day: a `PlaybackClock` says how many control steps are due.
+The player itself has no clock; a `PlaybackClock` says how many control steps are due.
 """
 
 import time
@@ -28,7 +28,7 @@ from keystride.studio.playback.controllers import first_difference
 from keystride.studio.playback.trajectory_buffer import RobotPose, TrajectoryBuffer
 from keystride.task.terminations import fallen
 
-MAX_DELAY = 0.5  # s: what is later than this is dropped, so that after a long stall the robot does not leap ahead
+MAX_DELAY = 0.5  # s; longer delays are dropped, so that the robot does not leap ahead after a stall
 SNAPSHOT_STEPS = 50
 IDLE_END = 100  # control steps to play when there is no keyframe
 HERE = np.arange(1)
@@ -37,8 +37,8 @@ HERE = np.arange(1)
 @dataclass
 class PlaybackClock:
     speed: float = 1.0
-    asked: float = 0.0  # control steps that were due since the beginning
-    given: int = 0  # of these, done
+    asked: float = 0.0  # control steps that have become due in total
+    given: int = 0  # control steps done of these
     _debt: float = 0.0
     _last: float | None = None
 
@@ -46,7 +46,7 @@ class PlaybackClock:
         self._last, self._debt = now, 0.0
 
     def due(self, now: float) -> int:
-        """Whole control steps since the last call; now in seconds."""
+        """Return the whole control steps due since the last call; `now` is in seconds."""
         elapsed = now - (now if self._last is None else self._last)
         self._last = now
         self.asked += elapsed * self.speed / CONTROL_DT
@@ -57,13 +57,13 @@ class PlaybackClock:
 
     @property
     def ratio(self) -> float:
-        """Steps done to steps due."""
+        """Ratio of steps done to steps due."""
         return self.given / self.asked if self.asked >= 1 else 1.0
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """Where the simulation can be resumed."""
+    """A state from which the simulation can be resumed."""
 
     simulator: dict[str, object]
     action: Floats
@@ -72,29 +72,29 @@ class _Snapshot:
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the robot runs with, from some control step on."""
+    """Controller and friction from some control step on."""
 
     controller: Controller
     friction: float
 
 
 class Player:
-    """One robot. `head` is the control step that is shown; `goals` is a batch of one."""
+    """The simulation of one robot. `head` is the control step that is shown; `goals` is a batch of one."""
 
     def __init__(self, robot: Robot, controller: Controller, friction: float, *, inbetween: bool = True) -> None:
         self._robot = robot
-        self.inbetween = inbetween  # fill gaps that are longer than the policy was trained on
+        self.inbetween = inbetween  # fill gaps longer than those in training with waypoints
         self.goals = empty_goals(1, 1)
         self.head = 0
         self.pushes: dict[int, Floats] = {}  # control step, (3,) m/s
         self.conditions = {0: Conditions(controller, friction)}  # by the control step from which they hold
-        self.edited_on_the_way = False  # more than one script led to what is recorded
+        self.edited_on_the_way = False  # whether the script was edited during playback
         self._simulator = CpuSimulator(robot, 1, threads=1)
         self.rewind()
 
     @property
     def controller(self) -> Controller:
-        """The one that holds at the end."""
+        """The latest controller."""
         return self.conditions[max(self.conditions)].controller
 
     @property
@@ -103,12 +103,12 @@ class Player:
 
     @property
     def recorded(self) -> int:
-        """The last control step that has been simulated."""
+        """Last control step that has been simulated."""
         return self.trajectory.last
 
     @property
     def end(self) -> int:
-        """The control step at which the pass is over: a second after the last keyframe."""
+        """Control step at which the pass ends, one second after the last keyframe."""
         return int(episode_ends(self.goals)[0]) if self.goals.presence.any() else IDLE_END
 
     @property
@@ -117,11 +117,11 @@ class Player:
 
     @property
     def waiting(self) -> bool:
-        """The head is ahead of what has been simulated."""
+        """Whether the head is ahead of the simulation."""
         return self.recorded < min(self.head, self.end)
 
     def rewind(self) -> None:
-        """Forget what was simulated; pushes and conditions stay."""
+        """Discard the simulation; keep pushes and conditions."""
         self.trajectory, self._snapshots, self.fell = TrajectoryBuffer(), {}, NEVER_FELL
         self._verdicts: dict[int, bool] = {}
         self.edited_on_the_way = False
@@ -134,7 +134,7 @@ class Player:
         self._snapshots[0] = _Snapshot(self._simulator.snapshot(), self._action, None)
 
     def restart(self) -> None:
-        """Begin another pass from the start, without pushes, under the conditions that hold now."""
+        """Begin a new pass from the start, without pushes, under the latest conditions."""
         fresh = not self.pushes and len(self.conditions) == 1 and not self.edited_on_the_way
         self.head = 0
         self.pushes.clear()
@@ -143,7 +143,7 @@ class Player:
             self.rewind()
 
     def set_goals(self, goals: Goals | None, *, live: bool) -> None:
-        """Take another script. Live, what happened up to the head stays; otherwise the past follows the new script."""
+        """Set another script. If `live`, keep the simulation up to the head; otherwise simulate the past again."""
         old, self.goals = self.goals, empty_goals(1, 1) if goals is None else goals
         self._verdicts.clear()
         if live:
@@ -163,11 +163,11 @@ class Player:
             driver.route = difference.route
 
     def set_controller(self, controller: Controller) -> None:
-        """From the head on."""
+        """Set the controller from the head on."""
         self._set_conditions(Conditions(controller, self.friction))
 
     def set_friction(self, friction: float) -> None:
-        """From the head on."""
+        """Set the friction from the head on."""
         self._set_conditions(Conditions(self.controller, friction))
 
     def _set_conditions(self, conditions: Conditions) -> None:
@@ -182,21 +182,21 @@ class Player:
         self.head = max(step, 0)
 
     def catch_up(self, seconds: float) -> bool:
-        """Simulate towards the head, for about that long; whether it was reached."""
+        """Simulate towards the head for at most about this long; return whether it was reached."""
         deadline = time.perf_counter() + seconds
         while self.waiting and time.perf_counter() < deadline:
             self._simulate()
         return not self.waiting
 
     def push(self, velocity: Floats) -> None:
-        """Shove the robot at the head: (3,) m/s is added to its base. What was simulated after that is void."""
+        """Add a velocity (3,) in m/s to the base at the head and discard the simulation after it."""
         step = min(self.head, self.end)
         self._cut(step)
         self.pushes = {at: push for at, push in self.pushes.items() if at <= step}
         self.pushes[step] = self.pushes.get(step, np.zeros(3)) + velocity
 
     def verdicts(self) -> list[bool | None]:
-        """For each keyframe whether it was met; None for those that the head or the simulation has not come to."""
+        """Return for each keyframe whether it was met; None if the head or the simulation has not reached it."""
         reached = min(self.head, self.recorded)
         return [self._verdict(row) if step <= reached else None for row, step in enumerate(self.goals.step[0].tolist())]
 
@@ -204,12 +204,12 @@ class Player:
         return self.trajectory.pose(self.head)
 
     def rollout(self) -> EpisodeRollout:
-        """What was simulated so far, as evaluation sees it."""
+        """Return the simulation so far in the format of evaluation."""
         return EpisodeRollout(self.goals, self.trajectory.trace(), np.array([self.end]), np.array([self.fell]))
 
     @property
     def waypoints(self) -> Floats:
-        """(n, 3) x, y, yaw of the waypoints that are planned at present; nobody asked for them."""
+        """Currently planned waypoints (n, 3): x, y, yaw."""
         route = self._route
         return np.zeros((0, 3)) if route is None else route.plan.path[0][route.plan.soft[0]]
 
@@ -222,7 +222,7 @@ class Player:
         return guided(conditions.controller, self._robot, inbetween=self.inbetween)
 
     def _driver(self, step: int) -> Controller:
-        """The controller at a step, with waypoints; one for each change of conditions."""
+        """Return the controller at a step, with waypoints; there is one per change of conditions."""
         at = max(at for at in self.conditions if at <= step)
         if at not in self._drivers:
             self._drivers[at] = self._guided(self.conditions[at])
@@ -256,14 +256,14 @@ class Player:
         self._see(self._simulator.advance(targets))
 
     def _see(self, state: State) -> None:
-        if not state.diverged[0]:  # a simulation that blew up stays at its last sane state
+        if not state.diverged[0]:  # a diverged simulation stays at its last valid state
             self._state = state
         self.trajectory.append(self._state)
         if self.fell == NEVER_FELL and (state.diverged[0] or fallen(self._robot, self._state)[0]):
             self.fell = self.recorded
 
     def _cut(self, step: int) -> None:
-        """Resume the simulation at a recorded step; a step that was not reached changes nothing."""
+        """Truncate the simulation to a step; do nothing if it has not been reached."""
         if step >= self.recorded:
             return
         self._verdicts.clear()
@@ -289,7 +289,7 @@ class Player:
 
 
 def keyframe_states(steps: Sequence[int], met: Sequence[bool | None]) -> list[str]:
-    """Return the state of each keyframe. `met` is None for those that are still ahead; the first of them is active."""
+    """Return the state of each keyframe. `met` is None for those still ahead, the first of which is active."""
     coming = [row for row in np.argsort(steps) if met[row] is None]
     active = coming[0] if coming else None
     words = {None: "coming", True: "met", False: "missed"}

@@ -1,4 +1,4 @@
-"""What was simulated for one robot, control step by control step: a growing table that can be cut and read anywhere."""
+"""The simulated trajectory of one robot, one row per control step; it can be truncated and read at any step."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -15,7 +15,7 @@ WIDTHS = {
     "joint_angles": 12,
     "joint_velocities": 12,
     "linear_velocity": 3,
-    "joint_targets": 12,  # chosen at this step; they lead to the next
+    "joint_targets": 12,  # from this step to the next
     "action": 12,
 }
 ENDS = dict(zip(WIDTHS, accumulate(WIDTHS.values()), strict=True))
@@ -25,7 +25,7 @@ STATE = tuple(name for name in WIDTHS if name not in ("joint_targets", "action")
 
 @dataclass(frozen=True)
 class RobotPose:
-    """The robot at one moment."""
+    """The pose of the robot at one control step."""
 
     position: Floats  # (3,)
     orientation: Floats  # (4,)
@@ -33,7 +33,7 @@ class RobotPose:
 
 
 class TrajectoryBuffer:
-    """States 0 to last; the choices that led from each to the next."""
+    """States from step 0 to `last`, with the targets and actions that led from each to the next."""
 
     def __init__(self) -> None:
         self._rows = np.zeros((256, sum(WIDTHS.values())))
@@ -48,16 +48,16 @@ class TrajectoryBuffer:
             self._rows[self.last, COLUMN_SLICES[name]] = getattr(state, name)[0]
 
     def choose(self, targets: Floats, action: Floats) -> None:
-        """What the controller does at the last state; (12,) each."""
+        """Store the targets and the action (12,) that the controller chose at the last state."""
         self._rows[self.last, COLUMN_SLICES["joint_targets"]] = targets
         self._rows[self.last, COLUMN_SLICES["action"]] = action
 
     def cut(self, last: int) -> None:
-        """Forget everything after that step."""
+        """Drop everything after a step."""
         self.last = min(self.last, last)
 
     def column(self, name: str) -> Floats:
-        """(last + 1, width) a view: not to be kept."""
+        """Return a column (last + 1, width) as a view, which is valid until the next change."""
         return self._rows[: self.last + 1, COLUMN_SLICES[name]]
 
     def pose(self, step: int) -> RobotPose:
@@ -67,6 +67,6 @@ class TrajectoryBuffer:
         )
 
     def trace(self) -> Trace:
-        """As evaluation has it: (T + 1, 1, ...) states and (T, 1, 12) targets, copied."""
+        """Return a copy in the format of evaluation: states (T + 1, 1, ...) and targets (T, 1, 12)."""
         states = {name: self.column(name)[:, None].copy() for name in STATE}
         return Trace(**states, joint_targets=self.column("joint_targets")[:-1, None].copy())
