@@ -18,7 +18,7 @@ import viser
 
 from keystride.robot.go2 import GO2
 from keystride.robot.model import load_model
-from keystride.web_access import MOST_CONNECTIONS, Access, PrivateServer, start_server
+from keystride.web_access import MAX_CONNECTIONS, Access, PrivateServer, start_server
 
 PROTOCOL = f"viser-v{viser.__version__}"
 
@@ -146,7 +146,7 @@ def test_its_own_page_gets_a_connection_by_the_cookie_alone(door: Door):
 
 def test_only_so_many_browsers_connect(door: Door):
     with ExitStack() as stack:
-        for _ in range(MOST_CONNECTIONS):
+        for _ in range(MAX_CONNECTIONS):
             status, _ = stack.enter_context(door.connected("/", *door.handshake(door.cookie())))
             assert status == 101
         assert door.ask("/", *door.handshake(door.cookie()))[0] == 503

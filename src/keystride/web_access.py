@@ -1,9 +1,8 @@
-"""Who may talk to a server of pages: those with the token of this launch, from a page of this very server.
+"""Access control for web servers: only pages of this server that have the token of this launch may connect.
 
-Without this any page that the browser shows could open a connection to the server on this machine. Three checks stop
-it: the token is in the address that the command prints and, from then on, in a cookie; Origin has to be the server
-itself; and Host has to be a name of this machine, so that a name of somebody else's that points here (DNS rebinding)
-leads nowhere.
+Without it, any page open in the browser could connect to the server on this machine. There are three checks: the token,
+which is in the printed address and then in a cookie; the Origin header, which must be the server itself; and the Host
+header, which must be a name of this machine, so that a foreign name that resolves to it (DNS rebinding) is rejected.
 """
 
 import hmac
@@ -29,10 +28,10 @@ from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 
-MOST_CONNECTIONS = 8  # browsers at once
-MOST_BYTES = 2 << 20  # of a message from a page
-MOST_UPLOADS = 2  # of one browser at once
-MOST_PARTS = 16  # of an upload
+MAX_CONNECTIONS = 8  # browsers at once
+MAX_MESSAGE_BYTES = 2 << 20  # from a page
+MAX_UPLOADS = 2  # per browser at once
+MAX_UPLOAD_PARTS = 16
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -42,30 +41,30 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
-ASK_FOR_TOKEN = "Open the address that the command printed: it ends in the token of this launch."
+ASK_FOR_TOKEN = "Open the address that the command printed; it ends in a token that changes with every start."
 
 Process = Callable[[ServerConnection, Request], Response | None]
 
 
 @dataclass
 class Access:
-    """The checks of one server. They run in its event loop, before anything else is made of a request."""
+    """The checks of one server. They run in its event loop before a request is processed."""
 
-    host: str  # that the server was told to listen on
+    host: str  # address that the server listens on
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     _open: set[ServerConnection] = field(default_factory=set)
 
     def refuse(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Return the answer to a request that is not allowed, or None."""
+        """Return an error response for a request that is not allowed, or None."""
         host, origin = _only(request, "Host"), _only(request, "Origin")
         if host is None or not self.allows_host(host):
-            return _answer(HTTPStatus.MISDIRECTED_REQUEST, "This server is not known by that name.")
+            return _answer(HTTPStatus.MISDIRECTED_REQUEST, "This server does not answer to that host name.")
         if origin is not None and not same_origin(origin, host):
             return _answer(HTTPStatus.FORBIDDEN, "Pages of other origins are not allowed.")
         if not self.has_token(connection, request):
             return _answer(HTTPStatus.FORBIDDEN, ASK_FOR_TOKEN)
         if self.full:
-            return _answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_CONNECTIONS} browsers are connected; close one.")
+            return _answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{MAX_CONNECTIONS} browsers are connected; close one.")
         if "upgrade" in request.headers:
             self._open.add(connection)
         return None
@@ -73,7 +72,7 @@ class Access:
     @property
     def full(self) -> bool:
         self._open = {connection for connection in self._open if connection.state is not State.CLOSED}
-        return len(self._open) >= MOST_CONNECTIONS
+        return len(self._open) >= MAX_CONNECTIONS
 
     def allows_host(self, header: str) -> bool:
         name = _name(header)
@@ -94,7 +93,7 @@ class Access:
         return any(hmac.compare_digest(one.encode(), self.token.encode()) for one in given)
 
     def wrap(self, process: Process) -> Process:
-        """Return viser's own answers, behind the checks; they carry the cookie."""
+        """Return viser's request handler with the checks before it; its responses set the cookie."""
 
         def checked(connection: ServerConnection, request: Request) -> Response | None:
             refused = self.refuse(connection, request)
@@ -112,7 +111,7 @@ class Access:
 
 
 def cookie_name(connection: ServerConnection) -> str:
-    """Cookies know no ports: two servers of one machine need two names."""
+    """Return the name of the cookie; cookies ignore ports, so each server on a machine needs its own."""
     return f"keystride-{connection.local_address[1]}"
 
 
@@ -121,8 +120,10 @@ def same_origin(origin: str, host: str) -> bool:
 
 
 class PrivateServer(viser.ViserServer):
+    """A viser server without tunnels to the internet."""
+
     def request_share_url(self, verbose: bool = True) -> str | None:
-        """Any page may ask viser for a tunnel to the internet; nobody gets one here."""
+        """Return None: in viser, any page may request a tunnel."""
         return None
 
 
@@ -131,16 +132,16 @@ _patching = threading.Lock()
 
 @contextmanager
 def guarded(access: Access) -> Iterator[None]:
-    """Put the checks into the viser server that is started inside. RuntimeError if it did not take them.
+    """Add the checks to the viser server started in this context. Raise RuntimeError if that did not work.
 
-    viser has no hook for requests: what is replaced for a moment is the function of `websockets` that it calls.
+    viser has no hook for requests, so the function of `websockets` that it calls is replaced meanwhile.
     """
     started = []
     original = websockets.asyncio.server.serve
 
     def serve(*args: Any, **options: Any) -> Any:
         started.append(True)
-        options |= {"process_request": access.wrap(options["process_request"]), "max_size": MOST_BYTES}
+        options |= {"process_request": access.wrap(options["process_request"]), "max_size": MAX_MESSAGE_BYTES}
         return original(*args, **options)
 
     with _patching:
@@ -150,44 +151,44 @@ def guarded(access: Access) -> Iterator[None]:
         finally:
             websockets.asyncio.server.serve = original
     if not started:
-        raise RuntimeError("this version of viser starts its server in another way: pages could not be checked")
+        raise RuntimeError("this version of viser starts its server in another way, so requests cannot be checked")
 
 
-def cap_uploads(client: viser.ClientHandle, most_bytes: int) -> None:
-    """Refuse uploads beyond a size before their first byte is kept. viser itself takes any number of any size."""
+def cap_uploads(client: viser.ClientHandle, max_bytes: int) -> None:
+    """Refuse uploads above a size before anything is stored. viser itself has no limits."""
     gui = client.gui
     messages = gui._websock_interface
     start = gui._handle_file_transfer_start
 
     def checked(client_id: Any, message: FileTransferStartUpload) -> None:
         waiting = len(gui._current_file_upload_states)
-        if message.size_bytes <= most_bytes and message.part_count <= MOST_PARTS and waiting < MOST_UPLOADS:
+        if message.size_bytes <= max_bytes and message.part_count <= MAX_UPLOAD_PARTS and waiting < MAX_UPLOADS:
             start(client_id, message)
         else:
-            allowed = f"allowed: {most_bytes / (1 << 20):g} MiB, {MOST_UPLOADS} files at once"
-            client.add_notification("Not uploaded", f"{message.filename[:80]} is too large; {allowed}.", color="red")
+            limit = f"The limit is {max_bytes / (1 << 20):g} MiB and {MAX_UPLOADS} files at once."
+            client.add_notification("Not uploaded", f"{message.filename[:80]} is too large. {limit}", color="red")
 
     messages.unregister_handler(FileTransferStartUpload, start)
     messages.register_handler(FileTransferStartUpload, checked)
 
 
 def start_server(make: Callable[[], viser.ViserServer], host: str) -> tuple[viser.ViserServer, str]:
-    """Start a server behind the checks and return it with the address to open, token and all."""
+    """Start a server with the checks; return it with the address to open, which includes the token."""
     access = Access(host)
-    with guarded(access), redirect_stdout(StringIO()):  # viser greets with an address that lacks the token
+    with guarded(access), redirect_stdout(StringIO()):  # viser prints an address without the token
         server = make()
     name = "localhost" if host in ("0.0.0.0", "::", "127.0.0.1", "::1") else host
     return server, f"http://{f'[{name}]' if ':' in name else name}:{server.get_port()}/?token={access.token}"
 
 
 def _only(request: Request, header: str) -> str | None:
-    """Return the value of a header; two of them are as bad as a wrong one."""
+    """Return the value of a header, None if it is missing, or an empty text if it is repeated."""
     values = request.headers.get_all(header)
     return values[0] if len(values) == 1 else "" if values else None
 
 
 def _name(header: str) -> str:
-    """Return the name or address of a Host header, without its port; nothing if it is anything else."""
+    """Return the name or address in a Host header without its port; empty if it is malformed."""
     match = HOST.fullmatch(header)
     return (match[1] or match[2]).lower() if match else ""
 

@@ -303,12 +303,12 @@ def test_close_marks_keep_apart_and_show_what_is_missed(served: Any, open_page: 
     page.tab.get_by_label("open", exact=True).click()
     page.tab.get_by_role("option", name="close.yaml").click()
     page.wait_for_script("script.name === 'close.yaml' && script.marks.every((mark) => mark.odds !== null)")
-    page.tab.get_by_text("100 %").first.wait_for()
+    page.tab.get_by_text("100%").first.wait_for()
     missed = page.tab.locator(".ks-mark").nth(1)
     for width in (390, 900):
         page.tab.set_viewport_size({"width": width, "height": 844})
         page.wait_until(f"document.getElementById('ks-view').clientWidth > {width} - 40")
-        assert missed.locator(".odds", has_text=re.compile(r"^\s*0 %")).is_visible()  # beside the mark that is selected
+        assert missed.locator(".odds", has_text=re.compile(r"^\s*0%")).is_visible()  # beside the mark that is selected
         assert page.tab.evaluate(OVERLAPS) == []
 
 
@@ -418,7 +418,7 @@ def test_music_gives_beats_to_snap_to_and_is_heard(page: Any, tmp_path: Path):
     page.press("Space")
     page.wait_until("document.getElementById('ks-dock').dataset.sound === ''")
     page.tab.get_by_label("Snap to").select_option("0")
-    page.tab.get_by_role("button", name="Load a WAV file").click()  # asks whether to take it away
+    page.tab.get_by_role("button", name="Load an audio file").click()  # asks whether to take it away
     page.wait_until("document.getElementById('ks-dock').dataset.beats === ''")
 
 

@@ -1,7 +1,7 @@
-"""One user's workspace: the script being edited, the robot that plays it, the forecast. No browser and no threads.
+"""The editor of one user: the script, the simulation that plays it and the forecast, without a browser or threads.
 
-While paused, what is at the play head is always what the script as it is now leads to: after an edit the past is
-simulated again from where it differs. While playing, an edit changes what lies ahead of the robot and nothing behind.
+While paused, the play head always shows what the current script leads to: after an edit the past is simulated again
+from the first difference. While playing, an edit changes only what is still ahead of the robot.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,15 +28,15 @@ from keystride.studio.playback.forecast import Chances, Forecast, Question
 from keystride.studio.playback.player import PlaybackClock, Player, keyframe_states
 
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
-BUDGET = 0.012  # s of simulation between two frames
-RESIMULATE_DELAY = 0.15  # s after an edit until the past is simulated again
+BUDGET = 0.012  # s of simulation per frame
+RESIMULATE_DELAY = 0.15  # s from an edit to simulating the past again
 COPY_DELAY = 0.5  # s from a keyframe to its duplicate
-DEFAULT_FRICTION = 0.8  # the model's own
+DEFAULT_FRICTION = 0.8  # of the model
 
 
 @dataclass(frozen=True)
 class Gesture:
-    """Edits that are undone together. Held, they end when the user lets go; otherwise after a pause."""
+    """Edits that are undone together. A held gesture ends when the user lets go, others after a pause."""
 
     name: Any
     held: bool = False
@@ -49,13 +49,13 @@ class Editor:
         self.player = Player(self.robot, StandStill(self.robot), DEFAULT_FRICTION, inbetween=inbetween)
         self.clock = PlaybackClock()
         self.playing = self.loop = False
-        self.range: tuple[float, float] | None = None  # s; loops stay inside
+        self.range: tuple[float, float] | None = None  # s, looped range
         self.forecast = Forecast()
         self.recording: Recording | None = None
         self._clipboard: tuple[Keyframe, ...] = ()
         self._states: dict[int, str] = {}
         self._edited = -RESIMULATE_DELAY
-        self._applied: Draft | None = None  # the draft that the player's goals were made from
+        self._applied: Draft | None = None  # the draft that the player has
         self._question: Question | None = None
 
     @property
@@ -72,15 +72,15 @@ class Editor:
 
     @property
     def head(self) -> float:
-        """Seconds."""
+        """Time of the play head, s."""
         return self.player.head * CONTROL_DT
 
     @property
     def simulating(self) -> bool:
-        """The past is being simulated again after an edit, or the head is ahead of the simulation."""
+        """Whether the simulation has to catch up with an edit or with the play head."""
         return not self.playing and (self.player.waiting or self._applied is not self.draft)
 
-    # Editing. ScriptError is raised where a change is not allowed.
+    # Editing. Raises ScriptError if a change is not allowed.
 
     def edit(
         self,
@@ -100,7 +100,7 @@ class Editor:
         self.edit(lambda draft: drafts.add(draft, keyframe), now, select=(self.draft.next_key,))
 
     def duplicate(self, now: float) -> None:
-        """Repeat the selected keyframes a moment after the last of them; relative ones go on by their offsets."""
+        """Insert copies of the selected keyframes after the last of them; relative ones keep their offsets."""
         keyframes = self._selected_keyframes()
         if keyframes:
             self._insert(keyframes, keyframes[-1].time + COPY_DELAY, now)
@@ -113,12 +113,12 @@ class Editor:
         self.delete(now)
 
     def paste(self, now: float) -> None:
-        """The first of the copied keyframes goes to the play head."""
+        """Insert the copied keyframes, the first one at the play head."""
         if self._clipboard:
             self._insert(self._clipboard, max(self.head, CONTROL_DT), now)
 
     def delete(self, now: float, *, ripple: bool = False) -> None:
-        """Remove what is selected, and select what follows. Ripple: later keyframes move up."""
+        """Delete the selected keyframes and select the next one. If `ripple`, close the gap in time."""
         keys = self.document.selection
         if not keys:
             return
@@ -129,7 +129,7 @@ class Editor:
         self.edit(lambda draft: remove(draft, keys), now, select=later[:1] or earlier[-1:])
 
     def retime(self, key: int, time: float, now: float, *, held: bool = False) -> None:
-        """Move a keyframe in time; the other selected ones move with it if it is selected."""
+        """Move a keyframe in time; if it is selected, the whole selection moves with it."""
         if key not in self.draft.keys:
             return
         keys = self.document.selection if key in self.document.selection else (key,)
@@ -139,7 +139,7 @@ class Editor:
         self.edit(lambda draft: drafts.set_times(draft, times), now, Gesture(("time", key), held))
 
     def scale_times(self, pivot: float, factor: float, now: float, start: dict[int, float] | None = None) -> None:
-        """Stretch the selected keyframes in time about a pivot, as a held gesture; `start` are their times before it."""
+        """Scale the selected keyframes in time about a pivot, as a held gesture; `start` has their times before it."""
         times = start or {key: self.draft.keyframe(key).time for key in self.document.selection}
         scaled = {key: pivot + (time - pivot) * factor for key, time in times.items() if key in self.draft.keys}
         self.edit(lambda draft: drafts.set_times(draft, scaled), now, Gesture("scale", held=True))
@@ -172,14 +172,14 @@ class Editor:
             self._changed(now)
 
     def open(self, draft: Draft, name: str, now: float, digest: str | None = None) -> None:
-        """Take another script, from its start."""
+        """Open another script and go to its start."""
         self.document.open(draft, name, digest)
         self.playing, self.range = False, None
         self._changed(now)
         self.player.restart()
 
     def restore(self, document: Document, now: float) -> None:
-        """Go on with a document and its history."""
+        """Continue with a document and its history."""
         self.document = document
         self.playing = False
         self._changed(now)
@@ -206,7 +206,7 @@ class Editor:
         self.player.seek(self.player.head + steps)
 
     def jump(self, keyframes: int) -> None:
-        """To the time of the next keyframe, or of the previous one if negative."""
+        """Move the play head to the next keyframe, or to the previous one if negative."""
         steps = [mark.keyframe.step for mark in self.draft.marks]
         ahead = [step for step in steps if step > self.player.head] if keyframes > 0 else []
         behind = [0, *(step for step in steps if step < self.player.head)] if keyframes < 0 else []
@@ -221,18 +221,18 @@ class Editor:
         self.player.push(velocity)
 
     def set_controller(self, controller: Controller, name: str) -> None:
-        """From the play head on."""
+        """Set the controller from the play head on."""
         self.policy = name
         self.player.set_controller(controller)
         self._outdate_forecast()
 
     def set_friction(self, friction: float) -> None:
-        """From the play head on."""
+        """Set the friction from the play head on."""
         self.player.set_friction(friction)
         self._outdate_forecast()
 
     def tick(self, now: float) -> bool:
-        """Do what is due at this time, in seconds; return whether a pass came to its end."""
+        """Do what is due at a time, in seconds; return whether a pass has ended."""
         if not self.playing and self._applied is not self.draft and now - self._edited >= RESIMULATE_DELAY:
             self._apply(live=False)
         ended = self._play(self.clock.due(now)) if self.playing else False
@@ -240,10 +240,10 @@ class Editor:
             self.player.catch_up(BUDGET)
         return ended
 
-    # What is shown.
+    # What the page shows.
 
     def states(self) -> dict[int, str]:
-        """By key; as it was before while an edit has not been applied yet."""
+        """Return the state of each keyframe by key; unchanged until an edit is applied."""
         if self._applied is self.draft:
             steps = self.player.goals.step[0].tolist()
             words = keyframe_states(steps, self.player.verdicts()) if self.draft.keys else []
@@ -251,7 +251,7 @@ class Editor:
         return {key: self._states.get(key, "coming") for key in self.draft.keys}
 
     def outside_training(self) -> dict[int, list[str]]:
-        """By key, what the policy was not trained for."""
+        """Return by key how the script leaves the ranges that the policy was trained on."""
         script, controller = self.draft.script(), self.player.controller
         found: dict[int, list[str]] = {}
         if script is not None and isinstance(controller, Policy):
@@ -260,14 +260,14 @@ class Editor:
         return found
 
     def path_on_stage(self) -> WaypointPlan | None:
-        """The path over the waypoints of the policy, if there is a stage to look for along it."""
+        """Return the path with the waypoints of the policy, to check against the stage; None if there is no stage."""
         script, controller = self.draft.script(), self.player.controller
         if script is None or script.stage is None or not isinstance(controller, Policy) or not self.player.inbetween:
             return None
         return planned(script, controller.metadata, self.robot)
 
     def question(self, now: float) -> Question | None:
-        """What a forecast is wanted of, if it was not asked before and edits have settled."""
+        """Return the next question for the forecast; None if there is nothing new, or an edit was made just now."""
         script = self.draft.script()
         if self._question is not None or script is None or now - self._edited < RESIMULATE_DELAY:
             return None
@@ -280,7 +280,7 @@ class Editor:
             self.forecast = Forecast.from_chances(self.draft.keys, chances)
 
     def follow_tip(self, key: int, kind: str, now: float) -> None:
-        """Change a keyframe as the forecast suggests; later keyframes are delayed with it."""
+        """Apply a suggestion of the forecast to a keyframe; a delay also applies to all later keyframes."""
         tip = next((tip for tip in self.forecast.tips.get(key, ()) if tip.kind == kind), None)
         if tip is None or key not in self.draft.keys:
             return
@@ -300,7 +300,7 @@ class Editor:
         return tuple(mark.keyframe for mark in self.draft.marks if mark.key in self.document.selection)
 
     def _insert(self, keyframes: tuple[Keyframe, ...], time: float, now: float) -> None:
-        """The first at a time, the others as far from it as they were; all of them selected."""
+        """Insert keyframes, the first at a time and the others at their distances from it, and select them."""
         delta, key = time - keyframes[0].time, self.draft.next_key
         moved = [each.model_copy(update={"time": each.time + delta}) for each in keyframes]
         self.edit(lambda draft: drafts.insert(draft, moved), now, select=range(key, key + len(moved)))
@@ -316,7 +316,7 @@ class Editor:
         self.forecast.stale = True
 
     def _apply(self, *, live: bool) -> None:
-        """Give the player the script as it is now."""
+        """Pass the current script to the player."""
         if self._applied is self.draft:
             return
         self._applied = self.draft

@@ -1,4 +1,4 @@
-"""The result of a pass: a table of errors, charts drawn as SVG without a plotting library, and a page to keep.
+"""The result of a pass: a table of errors, charts as SVG without a plotting library, and a report page.
 
 Charts and tables take their colours from the custom properties of the page they are on (`keystride.colours`).
 """
@@ -73,7 +73,7 @@ def _cell(metric: str, error: float) -> str:
     return ERROR_FORMATS.get(metric, DEGREES).format(error)
 
 
-# Which charts there are.
+# The charts.
 
 
 def charts(recording: Recording) -> list[str]:
@@ -106,8 +106,8 @@ def yaw_chart(recording: Recording) -> str:
 def leg_chart(recording: Recording, leg: int) -> str:
     """Draw the joints of a leg, their targets as faint lines, and dots where a keyframe asks for a posture."""
     joints = np.arange(3 * leg, 3 * leg + 3)
-    told, did = np.degrees(recording.joint_targets[:, joints]), np.degrees(recording.poses[:, 7 + joints])
-    lines = [PlotLine(recording.times[:-1], told[:, i], JOINT_LINE_COLOURS[i], faint=True) for i in range(3)]
+    targets, did = np.degrees(recording.joint_targets[:, joints]), np.degrees(recording.poses[:, 7 + joints])
+    lines = [PlotLine(recording.times[:-1], targets[:, i], JOINT_LINE_COLOURS[i], faint=True) for i in range(3)]
     lines += [PlotLine(recording.times, did[:, i], JOINT_LINE_COLOURS[i]) for i in range(3)]
     wanted = np.degrees(ghost_poses(recording)[:, 7 + joints])
     dots = [_dot(recording, k, float(angle)) for k in _asking(recording, "posture") for angle in wanted[k]]
@@ -133,7 +133,7 @@ def _nearest_turn(recording: Recording, k: int, yaw: Floats) -> float:
     return target + 360.0 * round((there - target) / 360.0)
 
 
-# How a chart is drawn.
+# Drawing a chart.
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Window:
-    """The part of the plane that is shown."""
+    """The visible range of both axes."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -176,7 +176,7 @@ def drawing(title: str, lines: Sequence[PlotLine], dots: Sequence[Dot], *, squar
 
 
 def axis_ticks(low: float, high: float, most: int) -> list[float]:
-    """Return round numbers between the ends, about as many as asked for."""
+    """Return round numbers between the ends, about `most` of them."""
     rough = (high - low) / most
     power = 10.0 ** floor(log10(rough))
     step = next(unit * power for unit in (1, 2, 5, 10) if unit * power >= 0.999 * rough)

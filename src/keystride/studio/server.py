@@ -1,4 +1,4 @@
-"""The studio's server: a page for every browser that is let in, each with a session of its own."""
+"""The studio's server: each browser that is admitted gets a session of its own."""
 
 import threading
 import warnings
@@ -22,7 +22,7 @@ from keystride.studio.panels.stage import set_colour_scheme
 from keystride.studio.script_folder import ScriptFolder
 from keystride.studio.session import StudioSession
 from keystride.studio.unsaved_work import TabRestore
-from keystride.web_access import cap_uploads, start_server
+from keystride.web_access import PrivateServer, cap_uploads, start_server
 
 PANEL_WIDTH = 350
 CAMERA, LOOK_AT = (-1.5, -2.6, 1.5), (0.6, 0.1, 0.15)  # m
@@ -31,18 +31,18 @@ FIELD_OF_VIEW = radians(50.0)
 
 @dataclass(frozen=True)
 class Opening:
-    """What every browser finds when it connects: the script as it is on disk then."""
+    """What a browser gets when it connects: the script as it is on disk at that moment."""
 
     name: str
     folder: Path
     robot: Robot
     policy: str
     inbetween: bool = True
-    document: Document | None = None  # instead of the file
-    target: Target = field(default_factory=Target)  # the robot of the Live tab
+    document: Document | None = None  # used instead of the file
+    target: Target = field(default_factory=Target)  # for the Live tab
 
     def read(self) -> Document:
-        """ScriptError and OSError if the script cannot be read."""
+        """Read the script. Raise ScriptError or OSError if that fails."""
         if self.document is not None:
             return Document(self.document.draft, self.document.name)
         if self.name == UNTITLED:
@@ -52,7 +52,7 @@ class Opening:
 
 
 def opening(script: Path | None, robot: Robot, policy: str, *, inbetween: bool = True) -> Opening:
-    """ScriptError, OSError or BadName if the script cannot be read, or saved again."""
+    """Check that a script can be read and saved again. Raise ScriptError, OSError or BadName if not."""
     if script is None:
         return Opening(UNTITLED, Path.cwd(), robot, policy, inbetween)
     load_script(script, robot)
@@ -61,26 +61,19 @@ def opening(script: Path | None, robot: Robot, policy: str, *, inbetween: bool =
     return start
 
 
-class _Server(viser.ViserServer):
-    def request_share_url(self, verbose: bool = True) -> str | None:
-        """Any page may ask viser for a tunnel to the internet; nobody gets one here."""
-        return None
-
-
 class Studio:
     def __init__(self, opening: Opening, host: str, port: int) -> None:
         self._opening = opening
         self._sessions: dict[int, StudioSession] = {}
         self._tabs = TabRestore()
         self._lock = threading.Lock()
-        # Between the moment a browser leaves and the end of its session, what is sent goes nowhere.
+        # Messages that are sent while a session ends, after its browser has left, are dropped.
         warnings.filterwarnings("ignore", message=r"Queued a \w+ on a closed connection")
-        robot_bodies(opening.robot)  # before the first browser has to wait for it
-        with redirect_stdout(StringIO()):  # viser greets with a box of its own
-            self._server, self.url = start_server(
-                lambda: _Server(host=host, port=port, label="Keystride Studio", verbose=False), host
-            )
-        self._dress()
+        robot_bodies(opening.robot)  # cached, so that the first browser need not wait
+        self._server, self.url = start_server(
+            lambda: PrivateServer(host=host, port=port, label="Keystride Studio", verbose=False), host
+        )
+        self._arrange_page()
         self._server.on_client_connect(self._on_connect)
         self._server.on_client_disconnect(self._on_disconnect)
 
@@ -95,7 +88,7 @@ class Studio:
         with redirect_stdout(StringIO()):
             self._server.stop()
 
-    def _dress(self) -> None:
+    def _arrange_page(self) -> None:
         gui = self._server.gui
         set_colour_scheme(gui, light=False)
         gui.main_panel.dock_right()

@@ -1,6 +1,6 @@
-"""One browser's session: its editor, its scene and panels, and the thread in which all its work is done.
+"""The session of one browser: its editor, scene and panels, and the thread in which all its work is done.
 
-viser's callbacks only queue actions, and the session's thread runs them between two control steps. So nothing is shared
+The callbacks of viser only queue actions, which the session's thread runs between two control steps. Nothing is shared
 between threads, and sessions are independent of each other.
 """
 
@@ -37,9 +37,9 @@ from keystride.studio.view import View
 
 FRAME_SECONDS = CONTROL_DT  # s
 MESSAGE_SECONDS = 6.0
-SETTINGS_EVERY = 0.4  # s between two copies for the browser while only settings or the play head change
+SETTINGS_EVERY = 0.4  # s between two copies for the browser if only settings or the play head change
 AUTOSAVE_EVERY = 2.0  # s
-FOLDER_EVERY = 1.0  # s between two looks at the folder
+FOLDER_EVERY = 1.0  # s between two checks of the folder
 
 Events = dict[str, Callable[[Any], None]]
 
@@ -78,11 +78,11 @@ class StudioSession:
         self._thread.start()
 
     def close(self) -> None:
-        """End the session and keep its work for the tab, in case it comes back."""
+        """End the session and keep its work in case the tab returns."""
         self._tabs.exit(self._tab, self._leave, self.leave())
 
     def leave(self) -> Work:
-        """End the session and return its work. A robot that it drives is stopped, because nobody watches it any more."""
+        """End the session and return its work. A running deployment is stopped, because nobody watches it any more."""
         self._live_run.close()
         self._closed.set()
         self._forecaster.close()
@@ -131,7 +131,7 @@ class StudioSession:
                 traceback.print_exc()
 
     def _frame(self) -> None:
-        if not self._greeted:  # the page has not said yet which tab it is in: its work may be restored
+        if not self._greeted:  # the page has not said yet which tab it is in, and its work may have to be restored
             return
         if self.editor.tick(time.perf_counter()):
             self._results.show(self.editor.recording)
@@ -182,11 +182,11 @@ class StudioSession:
             except queue.Empty:
                 return
             self._do(action)
-            if time.perf_counter() > deadline + FRAME_SECONDS:  # a flood of actions does not stop the robot
+            if time.perf_counter() > deadline + FRAME_SECONDS:  # a flood of actions must not stop playback
                 return
 
     def _do(self, action: Callable[[], None]) -> None:
-        """Run an action; show a user's mistake as a message in the page."""
+        """Run an action; show mistakes of the user as a notification."""
         try:
             action()
         except ScriptError as error:
@@ -194,7 +194,7 @@ class StudioSession:
             self._refuse([str(problem) for problem in error.problems])
         except (ValueError, OSError, ModuleNotFoundError) as error:
             self._refuse([str(error)])
-        except Exception:  # a defect of the studio: log it and keep the session alive
+        except Exception:  # a bug in the studio: log it and keep the session alive
             traceback.print_exc()
 
     def _refuse(self, lines: list[str]) -> None:
@@ -204,7 +204,7 @@ class StudioSession:
 
     def _hello(self, greeting: dict[str, Any]) -> None:
         """Restore the work of the tab that the page is in, from an earlier session or from what its browser stored."""
-        if self._greeted:  # a page that lost its connection while it was loading may say hello twice
+        if self._greeted:  # a page that lost its connection while loading may say hello twice
             return
         self._tab = str(greeting.get("tab", ""))[:64]
         work = self._tabs.enter(self._tab, self._leave)
@@ -223,7 +223,7 @@ class StudioSession:
     # What the page asks for.
 
     def _on_event(self, name: str, value: Any) -> None:
-        urgent = self._urgent.get(name)  # goes straight to the deployment, whatever this session's thread is doing
+        urgent = self._urgent.get(name)  # bypasses the queue, whatever the session's thread is doing
         if urgent is not None:
             urgent()
             return
@@ -255,7 +255,7 @@ class StudioSession:
         self._channel.show("question", {})
         if choice is not None and button in choice.buttons:
             choice.buttons[button]()
-            self._done_at.pop("folder", None)  # show at once what it did to a file
+            self._done_at.pop("folder", None)  # show changes of files at once
 
     def _edit(self, edit: Edit, gesture: str) -> None:
         key = self.editor.selected
@@ -289,7 +289,7 @@ class StudioSession:
 
     def _event_table(self) -> Events:
         files = {
-            name: self._then_look(action) for name, action in (self._files.events() | self._poses.events()).items()
+            name: self._then_refresh(action) for name, action in (self._files.events() | self._poses.events()).items()
         }
         own: Events = {
             "hello": self._hello,
@@ -298,8 +298,8 @@ class StudioSession:
         }
         return {**self._live.events(), **self._stage.events(), **files, **_editor_events(self.editor), **own}
 
-    def _then_look(self, action: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Return the action followed by an immediate look at the folder."""
+    def _then_refresh(self, action: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return the action followed by an immediate check of the folder."""
 
         def act(value: Any) -> None:
             action(value)

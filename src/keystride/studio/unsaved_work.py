@@ -1,4 +1,4 @@
-"""Unsaved work: a document with its history as JSON, what each tab was working on, and the autosave on disk."""
+"""Unsaved work: documents with their history as JSON, the work of each tab, and the autosave on disk."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from keystride.studio.document.draft import Draft, Mark
 from keystride.studio.document.history import Document, Moment, SavedFile
 
 FORMAT = 1
-HISTORY_STEPS = 64  # kept each way
+HISTORY_STEPS = 64  # stored in each direction
 MAX_CHARACTERS = 150_000
 
 
@@ -30,14 +30,14 @@ class StorageError(ValueError):
 
 
 def dump(document: Document, settings: dict[str, Any] | None = None, steps: int = HISTORY_STEPS) -> str:
-    """Return the document as text; the oldest steps of its history are dropped until it is short enough."""
+    """Return the document as JSON; the oldest steps of its history are dropped if it would be too long."""
     while len(text := _dump(document, settings or {}, steps)) > MAX_CHARACTERS and steps:
         steps //= 2
     return text
 
 
 def load_document(text: str, robot: Robot) -> tuple[Document, dict[str, Any]]:
-    """Return the document and the settings. Raise StorageError if the text is not one that `dump` writes."""
+    """Return the document and the settings. Raise StorageError if the text was not written by `dump`."""
     try:
         stored = json.loads(text)
         if stored["format"] != FORMAT:
@@ -79,7 +79,7 @@ def load_latest(whole: str, latest: str, robot: Robot) -> tuple[Document, dict[s
     if not found:
         raise StorageError("not a stored document")
     (document, settings), (copy, _) = found[0], found[-1]
-    if copy.revision == document.revision:  # same step of the history, perhaps in the middle of a gesture
+    if copy.revision == document.revision:  # same step of the history, possibly in the middle of a gesture
         document.now = copy.now
     return document, settings
 
@@ -127,7 +127,7 @@ def _dump(document: Document, settings: dict[str, Any], steps: int) -> str:
 
 
 def _written_fields(keyframe: Keyframe) -> dict[str, Any]:
-    """Return the fields that are set. Ten times as fast as pydantic's dump, and it runs at every edit."""
+    """Return the fields that are set. This runs at every edit and is ten times as fast as pydantic's dump."""
     return {name: value for name, value in keyframe.__dict__.items() if value is not None and value is not False}
 
 
@@ -137,7 +137,7 @@ def _draft(step: dict[str, Any], robot: Robot, marks: list[Mark], stages: list[S
     if len({mark.key for mark in chosen}) != len(chosen) or not all(0 < mark.key < step["next"] for mark in chosen):
         raise StorageError("keys are not unique")
     if step["angles"] not in ("degrees", "radians"):
-        raise StorageError("unknown unit of angles")
+        raise StorageError("unknown angle unit")
     version, stage = int(step.get("version", 1)), stages[step["stage"]] if "stage" in step else None
     if chosen:
         keyframes = [dict(mark.keyframe.__dict__) for mark in chosen]
@@ -152,7 +152,7 @@ def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
 
 CAPACITY = 32  # tabs whose work is kept
 FOLDER = ".keystride-drafts"
-MOST = 50  # files; the oldest are deleted
+MAX_DRAFTS = 50  # files; the oldest are deleted
 TAB = re.compile(r"[A-Za-z0-9.-]{1,64}")
 
 
@@ -243,7 +243,7 @@ class DraftsFolder:
     def write(self, tab: str, text: str) -> None:
         if TAB.fullmatch(tab):
             write_atomically(self._path(tab), text)
-            for path in self._paths()[:-MOST]:
+            for path in self._paths()[:-MAX_DRAFTS]:
                 path.unlink(missing_ok=True)
 
     def read(self, tab: str) -> Document | None:

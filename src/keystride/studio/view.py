@@ -1,4 +1,4 @@
-"""Everything that a browser shows of an editor, sent only if it differs from what was sent before."""
+"""Everything that a browser shows of an editor. Values are sent only if they have changed."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +27,11 @@ from keystride.studio.page.scene import LiveGhost, Scene
 from keystride.studio.unsaved_work import dump
 
 NOW_EVERY = 0.04  # s
-BEAT_EVERY = 1.0  # s: the page hears from its session at least this often
+BEAT_EVERY = 1.0  # s; the session sends a message at least this often
 TRACE_PERIOD = 0.15  # s
 SCENE_PARTS: tuple[str, ...] = ("keyframes", "path", "trace")
 
-Odds = Mapping[int, float]  # by key: the share of roll-outs that met the keyframe
+Odds = Mapping[int, float]  # by key: share of rollouts that met the keyframe
 Warnings = Mapping[int, Sequence[str]]
 ShowKeyframe = Callable[[Draft, int | None, Ghost | None, str], None]  # `KeyframePanel.show`
 
@@ -49,7 +49,7 @@ class View:
         self._times: dict[str, float] = {}
 
     def refresh(self) -> None:
-        """Send the script again, though it may be the same: the page may show something else."""
+        """Send the script again even if it is unchanged, because the page may show something else."""
         self._seen.pop("script", None)
 
     def set_visible(self, part: str, on: bool) -> None:
@@ -58,7 +58,7 @@ class View:
         self._ghosts.set_visible(self.visible["keyframes"])
 
     def greet(self) -> None:
-        """Tell the page which session it has."""
+        """Tell the page the identifier of its session."""
         self._channel.show("now", {"waiting": True, "read": self._channel.read})
 
     def show(self, editor: Editor, show_keyframe: ShowKeyframe, *, changed_on_disk: bool) -> None:
@@ -111,7 +111,7 @@ class View:
         show_keyframe(draft, key, found.get(key) if key is not None else None, head)
 
     def _late(self, name: str, every: float) -> bool:
-        """Nothing was sent for that long."""
+        """Return whether nothing was sent for this long, and count this as sent."""
         now = time.perf_counter()
         if now - self._times[name] < every:
             return False
@@ -119,7 +119,7 @@ class View:
         return True
 
     def _news(self, name: str, value: Any, every: float = 0.0) -> bool:
-        """It is new, and enough time has passed since the last message."""
+        """Return whether a value is new and enough time has passed since the last message; count it as sent if so."""
         now = time.perf_counter()
         if name in self._seen and (self._seen[name] == value or now - self._times[name] < every):
             return False
@@ -145,7 +145,7 @@ def _now(editor: Editor) -> dict[str, Any]:
 
 
 def _tips(editor: Editor) -> dict[str, Any] | None:
-    """What the forecast suggests for the first keyframe that is missed."""
+    """Return the suggestions for the first missed keyframe."""
     found = next((key for key in editor.draft.keys if editor.forecast.tips.get(key)), None)
     if found is None or editor.forecast.stale:
         return None
@@ -160,7 +160,7 @@ def _note(editor: Editor) -> str:
 
 
 def _head(editor: Editor, key: int | None, states: dict[int, str], doubts: list[str]) -> str:
-    """What is written above the values of the selected keyframe."""
+    """Return the HTML above the values of the selected keyframe."""
     if key is None:
         return '<p class="ks-headline">Select a keyframe on the timeline or in the scene, or press K to add one.</p>'
     odds = editor.forecast.odds.get(key)
@@ -173,7 +173,7 @@ def _head(editor: Editor, key: int | None, states: dict[int, str], doubts: list[
 
 
 def misses(errors: Floats) -> list[str]:
-    """By how much the median roll-out is over each threshold, in words; (6,) errors in the units of METRICS."""
+    """Say by how much the median rollout exceeds each threshold; errors (6,) are in the units of METRICS."""
     found = []
     for name, error, limit in zip((*COMPONENTS, "height"), errors.tolist(), astuple(THRESHOLDS), strict=True):
         unit = ".2f} m" if name in ("position", "height") else ".1f}°"
@@ -207,7 +207,7 @@ def marks(
 
 
 def _over(over: NDArray[np.bool_]) -> list[bool]:
-    """For each component; the height, which is the last of (6,), belongs to the position."""
+    """Combine metrics (6,) to components (5,): the height, the last metric, belongs to the position."""
     return [bool(over[0] or over[-1]), *over[1:-1].tolist()]
 
 
@@ -219,7 +219,7 @@ def captions(draft: Draft, states: Mapping[int, str], odds: Odds, warnings: Warn
 
 
 def asks(keyframe: Keyframe) -> str:
-    """The components, in words."""
+    """Return the names of the components that a keyframe asks for."""
     present = [component for component in COMPONENTS if getattr(keyframe, component) is not None]
     return ", ".join(present)
 

@@ -1,4 +1,4 @@
-"""The robot's shape: meshes of its bodies from the visual primitives of its model, and thumbnails of poses as SVG."""
+"""The shape of the robot: meshes of its bodies from the visual geoms of its model, and thumbnails of poses as SVG."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats, Robot
 from keystride.robot.model import load_model
 
-LOOKS = 2  # geom group of the visual primitives
-GHOST_DETAIL = 0.03  # m: smaller parts than this do not show in a ghost
+VISUAL_GROUP = 2  # geom group of the visual primitives
+GHOST_DETAIL = 0.03  # m; smaller parts are left out of ghosts
 ROUND_SIDES = 14
 GEOM = mujoco.mjtGeom
 
-PICTURE_WIDTH, PICTURE_HEIGHT = 0.96, 0.7  # m that a picture shows
-GROUND = 0.62  # m from the top of the picture to the ground under the robot
-TOWARDS = np.array([0.45, 1.0, 0.28]) / np.linalg.norm([0.45, 1.0, 0.28])  # the viewer, from the robot
-DEEPEST = 0.25  # m behind the middle of the robot, drawn darkest
-DIRECTIONS = 40  # in which an outline is looked for
+PICTURE_WIDTH, PICTURE_HEIGHT = 0.96, 0.7  # m, size of the area that a thumbnail shows
+GROUND = 0.62  # m from the top of the thumbnail to the ground
+TOWARDS = np.array([0.45, 1.0, 0.28]) / np.linalg.norm([0.45, 1.0, 0.28])  # from the robot to the viewer
+DEEPEST = 0.25  # m behind the centre of the robot, drawn darkest
+DIRECTIONS = 40  # for the convex outline
 
 
 @dataclass(frozen=True)
 class Surface:
-    """Triangles in the frame of a body."""
+    """A triangle mesh in the frame of a body."""
 
     vertices: Floats  # (V, 3) m
     faces: NDArray[np.int64]  # (F, 3)
@@ -48,7 +48,7 @@ class Body:
 
 
 class Figure:
-    """The robot's bodies, and where they are in a pose. Not for two threads at once."""
+    """The bodies of the robot, and where they are in a pose. Not thread-safe."""
 
     def __init__(self, robot: Robot) -> None:
         self._model = load_model(robot)
@@ -56,7 +56,7 @@ class Figure:
         self.bodies = robot_bodies(robot)
 
     def place(self, position: Floats, orientation: Floats, joints: Floats) -> tuple[Floats, Floats]:
-        """(B, 3) positions and (B, 4) orientations of the bodies in the world."""
+        """Return the positions (B, 3) and orientations (B, 4) of the bodies in the world."""
         self._data.qpos[:] = np.concatenate([position, orientation, joints])
         mujoco.mj_kinematics(self._model, self._data)
         return self._data.xpos[1:].copy(), self._data.xquat[1:].copy()
@@ -69,7 +69,7 @@ def robot_bodies(robot: Robot) -> tuple[Body, ...]:
 
 def _bodies(model: mujoco.MjModel, base: str) -> Iterator[Body]:
     for body in range(1, model.nbody):
-        seen = (model.geom_bodyid == body) & (model.geom_group == LOOKS)
+        seen = (model.geom_bodyid == body) & (model.geom_group == VISUAL_GROUP)
         large = seen & (model.geom_rbound > GHOST_DETAIL)
         name, whole, outline = model.body(body).name, _merged(model, seen), _merged(model, large)
         yield Body(name, whole, outline, is_leg=name != base)
@@ -97,7 +97,7 @@ def _part(model: mujoco.MjModel, geom: int) -> Surface:
 
 @cache
 def _primitive(kind: int, size: tuple[float, ...]) -> trimesh.Trimesh:
-    """In the geom's own frame; MuJoCo's sizes are halves."""
+    """Return a mesh in the frame of the geom; MuJoCo's sizes are half sizes."""
     radius = size[0]
     if kind == GEOM.mjGEOM_BOX:
         return trimesh.creation.box([2 * half for half in size])
@@ -111,13 +111,13 @@ def _primitive(kind: int, size: tuple[float, ...]) -> trimesh.Trimesh:
 
 
 def pose_buttons(poses: Mapping[str, Posture], own: Iterable[str], figure: Figure) -> str:
-    """HTML: a button for every pose, and one to delete each of the user's own."""
+    """Return HTML with a button for every pose, and one to delete each of the user's own."""
     own = set(own)
     return f'<div class="ks-poses">{"".join(_button(name, pose, name in own, figure) for name, pose in poses.items())}</div>'
 
 
 def picture(pose: Posture, figure: Figure) -> str:
-    """An SVG; bodies that are farther away come first, and darker."""
+    """Return a thumbnail as SVG; more distant bodies are drawn first and darker."""
     orientation = geometry.from_roll_pitch_yaw(np.array([pose.roll, pose.pitch, 0.0]))
     placed = figure.place(np.array([0.0, 0.0, pose.height]), orientation, pose.joints)
     seen = []
@@ -148,7 +148,7 @@ def _button(name: str, pose: Posture, own: bool, figure: Figure) -> str:
 
 
 def _project(points: Floats) -> Floats:
-    """(V, 3) m to (V, 2) hundredths of a metre in the picture, right and down."""
+    """Project points (V, 3) in m to the thumbnail (V, 2) in cm, right and down."""
     right = np.cross([0.0, 0.0, 1.0], TOWARDS)
     right /= np.linalg.norm(right)
     up = np.cross(TOWARDS, right)
@@ -156,7 +156,7 @@ def _project(points: Floats) -> Floats:
 
 
 def _outline(points: Floats) -> Floats:
-    """The points (V, 2) that are farthest in each direction, in order: nearly the convex hull."""
+    """Return the points (V, 2) farthest in each direction, in order: approximately the convex hull."""
     angle = np.linspace(0.0, 2 * np.pi, DIRECTIONS, endpoint=False)
     farthest = np.argmax(points @ np.stack([np.cos(angle), np.sin(angle)]), axis=0)
     return points[farthest[farthest != np.roll(farthest, 1)]]

@@ -1,4 +1,4 @@
-"""The keyframes on the stage: translucent robots that can be clicked and dragged, and handles on the selected one."""
+"""The ghosts: a translucent robot for each keyframe, which can be clicked and dragged, and handles on the selected one."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,17 +16,17 @@ from keystride.studio.page.figure import Figure
 from keystride.studio.page.handles import Grab, Move, Ray
 from keystride.studio.page.scene import ROOT, Scene
 
-OPEN = 0.12  # opacity of legs whose posture is left open
-SHADE = {False: 0.34, True: 0.62}  # opacity, by whether it is selected
-CLOSE = 0.25  # m
-ABOVE = 0.24  # m, of the label over the base
-NEARBY = 14  # ghosts that are drawn: those nearest in time to the active one
+OPEN = 0.12  # opacity of the legs if the posture is open
+SHADE = {False: 0.34, True: 0.62}  # opacity, by whether the ghost is selected
+CLOSE = 0.25  # m; ghosts closer than this share a label
+ABOVE = 0.24  # m from the base to the label
+NEARBY = 14  # number of ghosts drawn, the nearest in time to the selected one
 DOUBLE_CLICK = 0.5  # s
 
 
 @dataclass(frozen=True)
 class Caption:
-    """The label over a ghost, and the state that gives its colour."""
+    """The label above a ghost, and the state that determines its colour."""
 
     text: str
     state: str
@@ -34,11 +34,11 @@ class Caption:
 
 @dataclass(frozen=True)
 class Actions:
-    """What the user does to ghosts."""
+    """Callbacks for what the user does to ghosts."""
 
     clicked: Callable[[int], None]
     framed: Callable[[int], None]  # double-clicked
-    moved: Callable[[Move | None], None]  # None: let go
+    moved: Callable[[Move | None], None]  # None at the end of a drag
 
 
 class GhostScene:
@@ -55,7 +55,7 @@ class GhostScene:
         self._handles = self._add_handles()
 
     def show(self, ghosts: Mapping[int, Ghost], captions: Mapping[int, Caption], selected: int | None) -> None:
-        """Draw those near the active keyframe, with colours and handles."""
+        """Draw the ghosts around the selected keyframe, with labels and handles."""
         near = nearby(tuple(ghosts), selected, captions)
         with self._client.atomic():
             self._ghosts, self._selected = {key: ghosts[key] for key in near}, selected
@@ -112,7 +112,7 @@ class GhostScene:
                 np.zeros((count, 3)),
                 batched_colors=np.zeros((count, 3), dtype=np.uint8),
                 batched_opacities=np.ones(count),
-                opacity=0.999,  # below one, or the instances' own opacities are not drawn
+                opacity=0.999,  # below 1; otherwise viser ignores the opacities of the instances
                 lod="off",
                 cast_shadow=False,
                 receive_shadow=False,
@@ -133,7 +133,7 @@ class GhostScene:
             handle.batched_wxyzs = np.array([orientations[body] for _, orientations in placed], dtype=np.float32)
 
     def _colour(self, captions: Mapping[int, Caption]) -> None:
-        """By state; legs of the selected ghost that are at a limit are red."""
+        """Colour the ghosts by state; legs of the selected one that are at a joint limit are red."""
         own_colours = np.array([colours.KEYFRAME_COLOURS[captions[key].state] for key in self._ghosts], dtype=np.uint8)
         shade = np.array([SHADE[key == self._selected] for key in self._ghosts], dtype=np.float32)
         posed = np.array([ghost.posed for ghost in self._ghosts.values()])
@@ -149,7 +149,7 @@ class GhostScene:
             handle.batched_opacities = np.where(posed | (not body.is_leg), shade, OPEN).astype(np.float32)
 
     def _caption(self, captions: Mapping[int, Caption]) -> None:
-        """Ghosts that stand in the same place share a caption: two would cover each other."""
+        """Label the ghosts. Those in the same place share a label, as two would overlap."""
         groups = together(self._ghosts)
         for key in [key for key in self._labels if key not in groups]:
             self._labels.pop(key).remove()
@@ -198,7 +198,7 @@ class GhostScene:
             self._actions.moved(self._grab.move(ray, point))
 
     def _grabbed(self, event: viser.SceneNodeDragEvent, ray: Ray) -> Grab | None:
-        """What is on top: a handle of the selected ghost, also if another ghost is before it; else that ghost."""
+        """Return what was grabbed: a handle of the selected ghost, even behind another ghost, or else a ghost."""
         point = self._scene.to_stage(np.array(event.start_position))
         start = Ray.through(ray.origin, point)
         chosen = self._ghosts.get(self._selected) if self._selected is not None else None
@@ -217,7 +217,7 @@ class GhostScene:
 
 
 def nearby(keys: tuple[int, ...], selected: int | None, captions: Mapping[int, Caption]) -> tuple[int, ...]:
-    """The keys around the selected one, or else around the one that is next."""
+    """Return the keys around the selected keyframe, or else around the next one to be met."""
     if len(keys) <= NEARBY:
         return keys
     active = next((row for row, key in enumerate(keys) if captions[key].state == "active"), 0)
@@ -227,7 +227,7 @@ def nearby(keys: tuple[int, ...], selected: int | None, captions: Mapping[int, C
 
 
 def together(ghosts: Mapping[int, Ghost]) -> dict[int, list[int]]:
-    """The keys of ghosts that stand in the same place, by the first of them."""
+    """Group the keys of ghosts in the same place, by the first key of each group."""
     groups: dict[int, list[int]] = {}
     for key, ghost in ghosts.items():
         near = (first for first in groups if np.linalg.norm(ghost.position - ghosts[first].position) < CLOSE)

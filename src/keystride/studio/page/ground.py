@@ -1,4 +1,4 @@
-"""The ground, with a grid numbered in metres, the sky, and the stage of a script: floor outline, obstacles, audience."""
+"""The ground with a grid numbered in metres, the sky, and the stage of a script: floor, obstacles, audience."""
 
 import numpy as np
 import viser
@@ -8,13 +8,13 @@ from keystride import colours
 from keystride.keyframes.stage import Stage, outline
 from keystride.robot.description import Floats
 
-ROOT = "/stage"  # parent of everything: to follow the robot the stage moves, and the user keeps the camera
-GRID_REACH = 12  # m, numbered each way
+ROOT = "/stage"  # parent of all nodes; moving it follows the robot and leaves the camera to the user
+GRID_REACH = 12  # m, numbered in each direction
 DIGIT = 0.11  # m, height of a digit
-WALL = 0.25  # m
-STAGE_LIFT = 0.006  # m, above the lines of the path
+WALL = 0.25  # m, height of obstacles
+STAGE_LIFT = 0.006  # m, above the path
 
-# The strokes of a digit, from corner to corner of a box that is 1 wide and 2 high.
+# Strokes of digits in a box 1 wide and 2 high.
 STROKES = {
     "a": ((0, 2), (1, 2)),
     "b": ((1, 2), (1, 1)),
@@ -23,7 +23,7 @@ STROKES = {
     "e": ((0, 1), (0, 0)),
     "f": ((0, 2), (0, 1)),
     "g": ((0, 1), (1, 1)),
-    "h": ((0.5, 1.6), (1, 2)),  # of the one: without it, it is a mere stroke
+    "h": ((0.5, 1.6), (1, 2)),  # the flag of the one
 }
 DIGIT_SEGMENTS = {
     "0": "abcdef",
@@ -41,7 +41,7 @@ DIGIT_SEGMENTS = {
 
 
 def add_floor(scene: viser.SceneApi, root: str, theme: colours.Theme) -> None:
-    """Add the ground, or replace the one that is there."""
+    """Add or replace the ground."""
     scene.add_grid(
         f"{root}/floor",
         infinite_grid=True,
@@ -59,21 +59,21 @@ def add_floor(scene: viser.SceneApi, root: str, theme: colours.Theme) -> None:
 
 
 def sky(theme: colours.Theme) -> NDArray[np.uint8]:
-    """(64, 2, 3) a picture to stand behind everything: a little lighter towards the ground."""
+    """Return a background image (64, 2, 3) with a vertical gradient."""
     top, bottom = (np.array(colour) for colour in theme.sky)
     shade = np.linspace(top, bottom, 64).round().astype(np.uint8)  # (64, 3)
     return np.repeat(shade[:, None], 2, axis=1)
 
 
 def numbers() -> Floats:
-    """(N, 2, 3) the strokes of the metres along both axes."""
+    """Return the strokes (N, 2, 3) of the numbers along both axes."""
     along = [metre for metre in range(-GRID_REACH, GRID_REACH + 1) if metre]
     places = [(metre, 0) for metre in along] + [(0, metre) for metre in along]
     return np.concatenate([written(str(x + y), x, y) for x, y in places])
 
 
 def written(text: str, x: float, y: float) -> Floats:
-    """(N, 2, 3) a number on the ground beside a crossing of lines, to be read when looking along x."""
+    """Return the strokes (N, 2, 3) of a number on the ground beside a grid point, upright when looking along x."""
     lines = [
         [(1.6 * column + right, up) for right, up in STROKES[stroke]]
         for column, digit in enumerate(text)
@@ -122,7 +122,7 @@ class StageShapes:
             self._label("audience", "audience", ends.mean(axis=0))
 
     def _line(self, name: str, segments: Floats, colour: colours.RGB, thickness: float) -> None:
-        """(N, 2, 2) on the ground."""
+        """Draw segments (N, 2, 2) on the ground."""
         raised = np.concatenate([segments, np.full((*segments.shape[:2], 1), STAGE_LIFT)], axis=2)
         scene = self._client.scene
         self._handles.append(

@@ -1,6 +1,6 @@
-"""The handles on the selected ghost: what they look like, which one the pointer is on, and what a drag means.
+"""The handles of the selected ghost: their size, which one is under the pointer, and what dragging it changes.
 
-Geometry only. Points are in the frame of the stage, in metres.
+This is geometry only. Points are in the frame of the stage, in metres.
 """
 
 from dataclasses import dataclass, field
@@ -16,13 +16,13 @@ from keystride.studio.document.posing import ghost_feet
 RING_RADIUS, RING_TUBE = 0.5, 0.03  # m
 ARROW_FROM, ARROW_TO, ARROW_RADIUS = 0.16, 0.46, 0.04  # m above the base
 FOOT_RADIUS = 0.055  # m
-MAX_DRAG_DISTANCE = 30.0  # m: a pointer near the horizon does not drag a ghost to infinity
+MAX_DRAG_DISTANCE = 30.0  # m; limits drags near the horizon
 FEET = ("front left foot", "front right foot", "rear left foot", "rear right foot")
 
 
 @dataclass(frozen=True)
 class Ray:
-    """From the camera through the pointer."""
+    """The ray from the camera through the pointer."""
 
     origin: Floats  # (3,)
     direction: Floats  # (3,) unit length
@@ -32,7 +32,7 @@ class Ray:
         return cls(origin, (point - origin) / max(float(np.linalg.norm(point - origin)), 1e-9))
 
     def at_height(self, z: float) -> Floats:
-        """The point of a horizontal plane under the pointer; (3,)."""
+        """Return the point (3,) of a horizontal plane under the pointer."""
         down = float(self.direction[2])
         way = (z - float(self.origin[2])) / down if abs(down) > 1e-6 else MAX_DRAG_DISTANCE
         return self.origin + self.direction * (min(way, MAX_DRAG_DISTANCE) if way > 0 else MAX_DRAG_DISTANCE)
@@ -42,16 +42,16 @@ class Ray:
         return float(np.linalg.norm(self.origin + along * self.direction - point))
 
     def height_on(self, foot: Floats) -> float:
-        """The height at which the vertical line through a point comes closest to the ray."""
+        """Return the height at which the vertical line through a point comes closest to the ray."""
         offset, slope = self.origin - foot, float(self.direction[2])
         level = 1.0 - slope**2
-        if level < 1e-6:  # seen from right above
+        if level < 1e-6:  # seen from directly above
             return float(foot[2])
         return float(foot[2] + (offset[2] - slope * float(self.direction @ offset)) / level)
 
 
 def pick(ghost: Ghost, ray: Ray) -> str | None:
-    """The handle under the pointer: a foot, `height` or `yaw`; handles are seen through ghosts, so they come first."""
+    """Return the handle under the pointer: a foot, `height` or `yaw`. Handles take precedence over ghosts."""
     feet = ghost_feet(ghost)
     distances = {name: ray.distance_to(foot) / FOOT_RADIUS for name, foot in zip(FEET, feet, strict=True)}
     shaft = np.linspace(ARROW_FROM, ARROW_TO, 13)[:, None] * [0.0, 0.0, 1.0] + ghost.position
@@ -64,7 +64,7 @@ def pick(ghost: Ghost, ray: Ray) -> str | None:
 
 @dataclass(frozen=True)
 class Move:
-    """What a drag asks for, of one keyframe; what is None stays."""
+    """The change to a keyframe that a drag asks for; None leaves a value unchanged."""
 
     key: int
     ground: Floats | None = None  # (2,) m
@@ -75,9 +75,9 @@ class Move:
 
 @dataclass(frozen=True)
 class Grab:
-    """A handle or a ghost that is being dragged, as it was when the pointer went down."""
+    """A handle or ghost being dragged, as it was when the drag began."""
 
-    handle: str  # of `pick`, or `ground` for the ghost itself
+    handle: str  # as from `pick`, or `ground` for the ghost itself
     key: int
     ghost: Ghost
     point: Floats  # (3,) where it was grabbed
@@ -88,7 +88,7 @@ class Grab:
         object.__setattr__(self, "start_angle", self._angle(self.ray))
 
     def move(self, ray: Ray, point: Floats) -> Move:
-        """`point` is under the pointer on the plane that faces the camera."""
+        """Return the change for a pointer position; `point` lies under it in the plane that faces the camera."""
         position = self.ghost.position
         if self.handle == "yaw":
             turn = self._angle(ray) - self.start_angle

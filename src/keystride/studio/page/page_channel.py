@@ -1,8 +1,8 @@
-"""Messages between a session and its page: a dock with timeline, transport and shortcuts beside viser's scene and panels.
+"""Messages between a session and the page's own part: the timeline, the transport bar and the shortcuts.
 
 Both directions use elements that viser draws: HTML that the session writes, and a text field that the page types into.
-This needs no second connection, and each browser has its own. Events are numbered, addressed to one session and
-acknowledged; events addressed to another session are dropped.
+This needs no second connection. Events are numbered, addressed to one session and acknowledged; events addressed to
+another session are dropped.
 """
 
 import json

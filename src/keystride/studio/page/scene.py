@@ -1,4 +1,4 @@
-"""The scene of one browser: the robot, the path it is asked to take, is expected to take and took; and a live robot."""
+"""The scene of one browser: the simulated robot, its planned, expected and actual paths, and the deployed robot."""
 
 from collections.abc import Iterable
 
@@ -14,18 +14,18 @@ from keystride.studio.playback.trajectory_buffer import RobotPose
 
 GHOST_LIFT = 0.008  # m
 OPACITY = 0.55
-TRACE_STEPS = 5  # control steps
+TRACE_STEPS = 5  # control steps per point of the trace
 PATH_LIFT = 0.004  # m
-ARRIVED = 0.005  # m
-WAYPOINT = 0.12  # m, length of the stroke that stands for a waypoint
+ARRIVED = 0.005  # m; the stage has caught up with the robot
+WAYPOINT = 0.12  # m, length of the stroke for a waypoint
 FRAME_DISTANCE = 1.8  # m
 VIEWS = {
     "side": np.array([0.0, -3.0, 0.15]),
     "top": np.array([-0.01, 0.0, 4.0]),
     "free": np.array([-2.1, -2.7, 1.35]),
-}  # m, from what is looked at
+}  # m, from the point looked at
 PHONE_CAMERA, PHONE_LOOK_AT = np.array([-2.3, -3.7, 2.1]), np.array([0.45, -0.1, -0.85])  # m
-FOLLOW = 0.12  # share of the way to the robot that the stage moves in a frame
+FOLLOW = 0.12  # share of the distance to the robot covered per frame
 
 
 class Scene:
@@ -53,21 +53,21 @@ class Scene:
                 handle.position, handle.wxyz = position, orientation
 
     def show_path(self, points: Iterable[Floats]) -> None:
-        """From the start through points (2 or more,) on the ground."""
+        """Draw the path from the start through points; only their x and y are used."""
         ground = np.array([(0.0, 0.0), *((point[0], point[1]) for point in points)])
         self._path.points = _chain(ground)
 
     def show_trace(self, positions: Floats) -> None:
-        """Where the base was, (n, 3), one a control step."""
+        """Draw the path of the base from its positions (n, 3), one per control step."""
         ground = positions[::TRACE_STEPS, :2]
         self._trace.points = _chain(ground)
 
     def show_expected(self, ground: Floats) -> None:
-        """The way that a forecast takes, (n, 2), as dashes."""
+        """Draw the path (n, 2) that the forecast expects, as dashes."""
         self._expected.points = _chain(ground)[::2]
 
     def show_waypoints(self, places: Floats) -> None:
-        """Draw waypoints (n, 3) x, y, yaw as short faint strokes across their heading: along it, the path would hide them."""
+        """Draw waypoints (n, 3) x, y, yaw as short strokes across their heading, where the path does not hide them."""
         half = 0.5 * WAYPOINT * np.stack([-np.sin(places[:, 2]), np.cos(places[:, 2])], axis=1)
         strokes = [
             _chain(np.stack([place - part, place + part])) for place, part in zip(places[:, :2], half, strict=True)
@@ -89,7 +89,7 @@ class Scene:
         self._client.scene.configure_default_lights(cast_shadow=on)
 
     def set_following(self, on: bool) -> None:
-        """Without a jump: where the stage was moved, the camera takes over."""
+        """Follow the robot or not. The camera takes over the shift of the stage, so the picture does not jump."""
         self.following = on
         if on:
             return
@@ -102,11 +102,11 @@ class Scene:
             self._client.camera.look_at = look_at
 
     def to_stage(self, point: Floats) -> Floats:
-        """(3,) from the world of the browser to the stage, which is moved to follow the robot."""
+        """Transform a point (3,) from the world of the browser to the stage, which moves to follow the robot."""
         return point + np.array([*self._centre, 0.0])
 
     def look_at(self, point: Floats) -> None:
-        """Frame a point (3,) of the stage, from the side on which the camera is."""
+        """Move the camera close to a point (3,) of the stage, keeping its direction."""
         target = point - np.array([*self._centre, 0.0])
         away = self._client.camera.position - self._client.camera.look_at
         distance = np.linalg.norm(away)
@@ -115,21 +115,21 @@ class Scene:
             self._client.camera.look_at = target
 
     def look_from(self, view: str) -> None:
-        """From the side or from above, at what the camera looks at now; or from where the page began."""
+        """Look at the current target from the side, from above, or from the default direction."""
         offset, target = VIEWS[view], np.array(self._client.camera.look_at)
         with self._client.atomic():
             self._client.camera.position = target + offset
             self._client.camera.look_at = target
 
     def look_above_sheet(self) -> None:
-        """On a phone, panels cover the lower half of the scene: look from farther, with the robot in the upper half."""
+        """Place the robot in the upper half of the picture: on a phone, panels cover the lower half."""
         with self._client.atomic():
             self._client.camera.position = PHONE_CAMERA
             self._client.camera.look_at = PHONE_LOOK_AT
 
     @property
     def gliding(self) -> bool:
-        """The stage is still on its way to where the robot is."""
+        """Whether the stage is still catching up with the robot."""
         return self.following and bool(np.abs(self._place - self._centre).max() > ARRIVED)
 
     def _follow(self, place: Floats) -> None:
@@ -144,7 +144,7 @@ class Scene:
 
 
 def _chain(ground: Floats) -> NDArray[np.float32]:
-    """(n, 2) points to (n - 1, 2, 3) segments, or to one without length."""
+    """Return segments (n - 1, 2, 3) between points (n, 2), or one of zero length for fewer than two points."""
     points = np.concatenate([ground, np.full((len(ground), 1), PATH_LIFT)], axis=1).astype(np.float32)
     if len(points) < 2:
         return np.zeros((1, 2, 3), dtype=np.float32)
@@ -158,7 +158,7 @@ class LiveGhost:
         self._take: viser.LineSegmentsHandle | None = None
 
     def show_pose(self, position: Floats, orientation: Floats, joints: Floats) -> None:
-        """In the frame of the script."""
+        """Show the deployed robot at a pose in the frame of the script."""
         with self._client.atomic():
             if not self._bodies:
                 self._bodies = [self._body(row) for row in range(len(self._figure.bodies))]
@@ -172,7 +172,7 @@ class LiveGhost:
         self._bodies = []
 
     def show_take(self, path: Floats | None) -> None:
-        """(n, 2) m; None for no take."""
+        """Draw the path (n, 2) of a take in m; None removes it."""
         if self._take is not None:
             self._take.remove()
             self._take = None

@@ -1,4 +1,4 @@
-"""The Files panel: open and save scripts in the server's folder or on the browser's own disk; what is asked first."""
+"""The Files panel: open and save scripts in the server's folder or on the user's computer."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ class FilesPanel:
         self._shown: tuple[tuple[str, ...], str, tuple[str, ...]] | None = None
         self._tabs: dict[str, str] = {}
         self._message = gui.add_html("")
-        with gui.add_folder("In the folder of the server"):
+        with gui.add_folder("Folder of the server"):
             self._names: viser.GuiDropdownHandle[str] = gui.add_dropdown("open", (CHOOSE,))
             self._name = gui.add_text("save as", "")
             save = gui.add_button("Save", color=colours.BUTTON, icon=viser.Icon.DEVICE_FLOPPY, hint="Ctrl S")
@@ -38,7 +38,7 @@ class FilesPanel:
                 "Revert", color=colours.BUTTON, icon=viser.Icon.HISTORY, hint="back to the file on disk; can be undone"
             )
             self._drafts: viser.GuiDropdownHandle[str] = gui.add_dropdown("unsaved drafts", (CHOOSE,), visible=False)
-        with gui.add_folder("On this computer"):
+        with gui.add_folder("This computer"):
             self._upload = gui.add_upload_button(
                 "Upload a script", icon=viser.Icon.UPLOAD, mime_type=".yaml,.yml,.json"
             )
@@ -69,8 +69,8 @@ class FilesPanel:
         self._drafts.value = CHOOSE
         self._drafts.visible = bool(drafts)
 
-    def tell(self, lines: Sequence[str], *, bad: bool) -> None:
-        """Show messages; they stay until the next ones."""
+    def show_messages(self, lines: Sequence[str], *, bad: bool) -> None:
+        """Show messages until the next ones."""
         text = "<br>".join(escape(line) for line in lines)
         self._message.content = f'<div class="ks-message{" bad" if bad else ""}">{text}</div>'
 
@@ -156,7 +156,7 @@ class FileCommands:
 
     def new(self, now: float) -> None:
         self._editor.open(Draft(self._editor.robot), UNTITLED, now)
-        self._panel.tell(["A new script."], bad=False)
+        self._panel.show_messages(["New script."], bad=False)
 
     def restore(self, tab: str, now: float) -> None:
         """Restore an autosaved draft; undo goes back through its history to what was open before."""
@@ -168,7 +168,7 @@ class FileCommands:
         document.files = current.files | document.files
         self._editor.restore(document, now)
         self._drafts.delete(tab)
-        self._panel.tell([f"Restored the unsaved draft of {document.name}."], bad=False)
+        self._panel.show_messages([f"Restored the unsaved draft of {document.name}."], bad=False)
 
     def refresh(self, open_tabs: frozenset[str]) -> None:
         """Show the current files of the folder, and the drafts of tabs that are gone."""
@@ -196,20 +196,20 @@ class FileCommands:
         return document
 
     def report_autosave(self, error: OSError) -> None:
-        self._panel.tell([f"Autosave failed: {error}"], bad=True)
+        self._panel.show_messages([f"Autosave failed: {error}"], bad=True)
 
     def _save(self, name: str, *, replace: bool) -> None:
         document = self._editor.document
         digest = self._folder.save(name, document.draft, document.files.get(name), replace=replace)
         document.mark_saved(name, digest)
-        self._panel.tell([f"Saved {name} in {self._folder.folder}."], bad=False)
+        self._panel.show_messages([f"Saved {name} in {self._folder.folder}."], bad=False)
 
     def _open(self, script: Script, name: str, now: float, digest: str | None) -> None:
         self._editor.open(from_script(script, self._editor.robot), name, now, digest)
         count = len(script.keyframes)
-        self._panel.tell([f"Opened {name}: {count} keyframe{'s' if count > 1 else ''}."], bad=False)
+        self._panel.show_messages([f"Opened {name}: {count} keyframe{'s' if count > 1 else ''}."], bad=False)
 
     def _refuse(self, name: str, error: ScriptError) -> NoReturn:
-        self._panel.tell(ScriptError(error.problems, source=name).lines(), bad=True)
+        self._panel.show_messages(ScriptError(error.problems, source=name).lines(), bad=True)
         count = len(error.problems)
         raise ValueError(f"{name} has {count} mistake{'s' if count > 1 else ''}; the Files panel lists them")

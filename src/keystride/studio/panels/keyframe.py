@@ -1,4 +1,4 @@
-"""The Keyframe panel: the selected keyframe in numbers, any component on or off, and the library of poses."""
+"""The Keyframe panel: the values of the selected keyframe, a switch for each component, and the library of poses."""
 
 import time
 from collections.abc import Callable
@@ -24,10 +24,10 @@ from keystride.studio.page.figure import Figure, pose_buttons
 from keystride.studio.page.handles import Move
 from keystride.studio.page.page_channel import Ask, Choice
 
-CUSTOM = "own angles"
-JUST_TOUCHED = 0.8  # s during which a control that the user has just moved is not overwritten
+CUSTOM = "custom angles"
+JUST_TOUCHED = 0.8  # s for which a control that the user has moved is not overwritten
 
-Edit = Callable[[Draft, int], Draft]  # of the keyframe with this key
+Edit = Callable[[Draft, int], Draft]  # edits the keyframe with this key
 OnKeyframeEdit = Callable[[Edit, str], None]  # the edit, and the gesture that it belongs to
 
 
@@ -54,7 +54,9 @@ class KeyframePanel:
             self._xy = gui.add_vector2("x, y (m)", (0.0, 0.0), min=(-limit, -limit), max=(limit, limit), step=0.01)
             self._has_height = gui.add_checkbox("ask for height", True)
             self._z = gui.add_number("z (m)", 0.32, min=0.0, max=2.0, step=0.005)
-            self._relative = gui.add_checkbox("from previous", False, hint="measure x and y from the previous keyframe")
+            self._relative = gui.add_checkbox(
+                "from previous", False, hint="measure x and y from the previous keyframe instead of the start"
+            )
             ground = gui.add_button(
                 "Put the feet on the ground", color=colours.BUTTON, icon=viser.Icon.ARROW_BAR_TO_DOWN
             )
@@ -84,15 +86,17 @@ class KeyframePanel:
             )
             self._poses = self._gui.add_html("")  # pictures; the page sends an event when one is clicked
             self._pose_name = self._gui.add_text(
-                "pose name", "", hint="name under which to save the pose, for other keyframes"
+                "pose name", "", hint="name under which the pose is saved in the library"
             )
             keep = self._gui.add_button("Save this pose", color=colours.BUTTON, icon=viser.Icon.BOOKMARK)
             mirrored = self._gui.add_button(
                 "Mirror left and right", color=colours.BUTTON, icon=viser.Icon.FLIP_HORIZONTAL
             )
-            self._mirror = self._gui.add_checkbox("mirror live", False, hint="the opposite leg does the same")
+            self._mirror = self._gui.add_checkbox(
+                "mirror live", False, hint="apply changes of a leg to the opposite leg as well"
+            )
             self._planted = self._gui.add_checkbox(
-                "keep feet planted", False, hint="legs bend so that the feet stay where they are while the body moves"
+                "keep feet planted", False, hint="bend the legs so that the feet stay in place while the body moves"
             )
             self._joints = [self._add_joint(joint) for joint in range(len(self._robot.joint_names))]
         self._switch(self._has_posture, "posture")
@@ -181,7 +185,7 @@ class KeyframePanel:
         return planted
 
     def forget_touches(self) -> None:
-        """Let every control show the actual value again, after a refused edit."""
+        """Let every control show the actual value again after an edit was refused."""
         self._touched.clear()
 
     def _set(self, handle: Any, value: Any) -> None:
@@ -190,7 +194,7 @@ class KeyframePanel:
 
     def _bind(self, handle: Any, gesture: str, edit: Callable[[Any], Edit]) -> None:
         async def updated(event: viser.GuiEvent) -> None:
-            if event.client is not None:  # otherwise this program has set it
+            if event.client is not None:  # otherwise the session has set it
                 if gesture:
                     self._touched[id(handle)] = time.monotonic()
                 self._asked(edit(handle.value), gesture)

@@ -1,4 +1,4 @@
-"""The Live panel: to the robot step by step, what it does now, and the take beside the forecast."""
+"""The Live panel: the steps to the robot, the state of the deployment, and the take compared with the forecast."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ from keystride.studio.playback.controllers import STAND_STILL
 OnLiveAction = Callable[[str, Any], None]  # name of the event, and its value
 
 ABOUT = {
-    DRY_RUN: "the whole deployment against a simulation; nothing goes out on the network",
+    DRY_RUN: "the whole deployment against a simulation; nothing is sent over the network",
     SIMULATED_ROBOT: "the same program, over DDS on this computer",
-    REAL_ROBOT: "the robot, once the simulated one has played this script to its end",
+    REAL_ROBOT: "opens once the simulated robot has played this script to its end",
 }
 NO_ROBOT = "start the studio with --interface to reach a robot"
 LATE = 0.1  # s without a message after which the link counts as down
@@ -35,7 +35,7 @@ DEPLOYED = "go2"  # the robot of `keystride deploy go2`
 
 @dataclass(frozen=True)
 class ErrorComparison:
-    """Errors (6,) per keyframe of a take, and of the forecast where there is one."""
+    """A take, and the errors (6,) of the forecast per keyframe, or None."""
 
     take: Take
     forecast: Sequence[Floats | None]
@@ -71,7 +71,7 @@ class LivePanel:
         return bool(self._despite.value)
 
     def show(self, live: LiveRun, show: Show | None, comparison: ErrorComparison | None, obstacle: str | None) -> None:
-        """Show the steps and the take; the obstacle is the reason why no step can begin."""
+        """Show the steps, the deployment and the take; `obstacle` says why no step can be started."""
         state = live.status.get("state", "")
         ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in LADDER}
         shown = (live.running, live.busy, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
@@ -84,7 +84,7 @@ class LivePanel:
             button.disabled = live.busy or not ladder[step][1]
         self._despite.disabled = live.running
         self._start.disabled = not (live.running and state == "ready" and live.step == REAL_ROBOT)
-        on_robot = live.running and live.step != DRY_RUN  # a dry run has nothing that could lie down
+        on_robot = live.running and live.step != DRY_RUN  # in a dry run no robot can lie down
         self._down.disabled = not (on_robot and state in ("standing up", "ready", "running"))
         self._stop.disabled = not live.running
         self._state.content = _state(live)
@@ -164,7 +164,7 @@ def _take(comparison: ErrorComparison, live: LiveRun) -> str:
         else f'<p class="ks-small">keystride deploy replay {escape(str(live.take_folder))}</p>'
     )
     return (
-        '<div class="ks-result"><b>The take</b> by the robot\'s own estimate, the forecast in brackets'
+        '<div class="ks-result"><b>Errors of the take</b> by the robot\'s own estimate, forecast in brackets'
         f'<table class="ks-errors ks-take"><tr><th></th>{heads}</tr>{rows}</table>{folder}</div>'
     )
 
@@ -183,7 +183,7 @@ def _cell(row: int, error: float, forecast: float | None) -> str:
 
 
 class LiveCommands:
-    """Start the steps, ask for confirmation first where a robot moves, and show the deployment."""
+    """Start the steps, with a confirmation before the robot moves, and show the deployment."""
 
     def __init__(
         self, live: LiveRun, editor: Editor, panel: LivePanel, ghost: LiveGhost, channel: PageChannel, ask: Ask
@@ -204,7 +204,7 @@ class LiveCommands:
         }
 
     def begin(self, step: str) -> None:
-        """Start a step; for the robot, ask first that the checklist be confirmed."""
+        """Start a step; for the robot, first ask to confirm the checklist."""
         show = self._current()
         if step not in LADDER or show is None:
             raise ValueError(self._obstacle() or f"{step} is not a step")
@@ -266,7 +266,7 @@ class LiveCommands:
             self._ghost.show_pose(position, orientation, joints)
 
     def _forecast_errors(self) -> list[Any]:
-        """Return the errors per keyframe; None where the forecast is of another script than the one played."""
+        """Return the errors per keyframe; None if the forecast is for another script than the one played."""
         played, forecast = self._live.played, self._editor.forecast
         assert played is not None
         if played.script != self._editor.draft.script() or forecast.stale:

@@ -78,7 +78,7 @@ EXPORTS: dict[str, Callable[[Recording], tuple[str, bytes]]] = {
 
 
 class Exporter:
-    """Make one file at a time in a thread of its own, and send it to the browser."""
+    """Makes one file at a time in a thread of its own and sends it to the browser."""
 
     def __init__(self, client: viser.ClientHandle, set_busy: Callable[[bool], None]) -> None:
         self._client, self._set_busy = client, set_busy

@@ -1,4 +1,4 @@
-"""The Stage panel: policy, friction, shoves and what the scene shows; and the settings that survive a reload."""
+"""The Stage panel: policy, friction, shoves and what the scene shows; also the settings that survive a reload."""
 
 from collections.abc import Callable
 from html import escape
@@ -16,7 +16,12 @@ from keystride.studio.view import SCENE_PARTS, View
 
 OnStageAction = Callable[[str, Any], None]  # name of the event, and its value
 
-SIDES = {"from the left": -90.0, "from the right": 90.0, "from behind": 0.0, "from the front": 180.0}  # degrees it goes
+SIDES = {
+    "from the left": -90.0,
+    "from the right": 90.0,
+    "from behind": 0.0,
+    "from the front": 180.0,
+}  # heading of the shove relative to the robot, degrees
 FRICTION_LIMITS = (0.05, 2.0)
 
 
@@ -94,7 +99,7 @@ class StagePanel:
 
 
 class StageCommands:
-    """What the Stage panel, the transport and the view shortcuts do. `launched` is the policy given on the command line."""
+    """The actions of the Stage panel, the transport bar and the view shortcuts. `launched` is the policy of the command line."""
 
     def __init__(self, gui: viser.GuiApi, editor: Editor, view: View, panel: StagePanel, launched: str) -> None:
         self._gui, self._editor, self._view, self._panel, self._launched = gui, editor, view, panel, launched
@@ -132,7 +137,7 @@ class StageCommands:
         }
 
     def apply(self, settings: dict[str, Any]) -> None:
-        """Apply each setting that is valid; they may come from a browser."""
+        """Apply each setting that is valid. Settings may come from a browser."""
         visible = settings.get("visible", {})
         changes: list[Callable[[], object]] = [
             lambda: settings["policy"] == self._editor.policy or self.load_policy(str(settings["policy"])),
@@ -152,7 +157,7 @@ class StageCommands:
                 continue
 
     def load_policy(self, name: str) -> None:
-        """Switch to a policy by name. PolicyError says why it cannot be used."""
+        """Switch to a policy by name. Raise PolicyError if it cannot be used."""
         try:
             controllers.check_choice(name.strip(), self._launched)
             controller = controllers.load_controller(name.strip(), self._editor.robot)

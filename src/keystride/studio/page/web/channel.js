@@ -1,19 +1,19 @@
-// How the page and its session talk: the session writes JSON into elements of the page, the page types JSON into a
-// hidden text field. The field may skip values that follow each other quickly, so each holds every event that was not
-// acknowledged. Events are meant for one session: those that another one has not acknowledged are dropped.
+// Messages between the page and its session. The session writes JSON into elements of the page; the page types JSON into
+// a hidden text field. The field may skip values that follow each other quickly, so each value holds all events that have
+// not been acknowledged. Events belong to one session: when the session changes, unacknowledged events are dropped.
 const channel = (() => {
   let field = null, session = null, ready = false, count = 0, attempts = 0, flushed = 0, unread = [], heard = performance.now();
   const listeners = {};
   const type = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
-  const AGAIN = 1000; // ms until events that were not acknowledged are sent again
-  const SILENCE = 15000; // ms without a word from the session, on an open connection
+  const RESEND = 1000; // ms until unacknowledged events are sent again
+  const SILENCE = 15000; // ms without a message on an open connection, after which the server counts as away
 
   function find() {
     if (!field?.isConnected) field = [...document.querySelectorAll("input")].find((input) => input.value.startsWith("keystride:"));
     if (field) hide(field);
     return field;
   }
-  // Hide the panel that the field is in. In a narrow window viser puts all panels into one box: the others stay.
+  // Hide the panel of the field. In a narrow window viser puts all panels into one box, whose other contents stay visible.
   let hidden = null;
   const others = "canvas, .ks-headline, .ks-result";
   function hide(input) {
@@ -26,7 +26,7 @@ const channel = (() => {
     box.classList.add("ks-wire");
     hidden = box;
   }
-  // The same text typed again would be ignored by the field: the number of the attempt makes it another one.
+  // The field ignores a text that has not changed; the number of the attempt makes it different.
   function flush() {
     if (!unread.length || !find()) return;
     type.call(field, "keystride:" + JSON.stringify({ session, events: unread, attempt: ++attempts }));
@@ -37,11 +37,11 @@ const channel = (() => {
     unread.push([++count, name, value]);
     flush();
   }
-  // Nothing is sent while the server is away or has not restored this tab's work.
+  // Send nothing while the server is away or has not restored the work of this tab.
   function send(name, value = null) {
     if (session && ready && !away()) post(name, value);
   }
-  function urgent(name) { // also if the server seems to be away: it may yet be heard
+  function urgent(name) { // even if the server seems to be away
     if (session) post(name, null);
   }
   function hello(value) {
@@ -51,7 +51,7 @@ const channel = (() => {
   function listen(id, listener) {
     listeners[id] = { listener, last: null };
   }
-  // viser blocks its panels while the connection is down; this field is in one of them.
+  // While the connection is down, viser disables its panels, and the field is in one of them.
   function away() {
     let box = find();
     if (!box || performance.now() - heard > SILENCE) return true;
@@ -75,6 +75,6 @@ const channel = (() => {
     }
   }
   new MutationObserver(poll).observe(document.body, { childList: true, subtree: true, characterData: true });
-  setInterval(() => { poll(); if (performance.now() - flushed > AGAIN) flush(); }, 250);
+  setInterval(() => { poll(); if (performance.now() - flushed > RESEND) flush(); }, 250);
   return { send, urgent, hello, listen, poll, away, get waiting() { return unread.length > 0; }, get ready() { return ready; } };
 })();

@@ -1,4 +1,4 @@
-// The bar of buttons, and the frame around the timeline.
+// The dock: the transport bar and the frame of the timeline; dialogs and the stop bar.
 const icon = (body) => `<svg class="i" viewBox="0 0 24 24">${body}</svg>`;
 const ICONS = {
   play: icon('<path class="f" d="M7 4l14 8-14 8z"/>'),
@@ -23,7 +23,7 @@ dock.id = "ks-dock";
 dock.innerHTML = `
   <div class="ks-bar" role="toolbar" aria-label="Playback and editing">
     <button data-do="restart" title="Back to the start (Home)">${ICONS.restart}</button>
-    <button data-do="toggle" class="play" title="Play or pause (space)">${ICONS.play}</button>
+    <button data-do="toggle" class="play" title="Play or pause (Space)">${ICONS.play}</button>
     <button data-do="loop" title="Loop (L); Shift-drag on the ruler to loop a range">${ICONS.loop}</button>
     <select data-do="speed" aria-label="Speed" title="Speed ([ and ])">${SPEEDS.map((s) => `<option value="${s}">${s}×</option>`).join("")}</select>
     <span class="ks-clock"><span class="ks-time"><b>0.00</b> <small></small></span><span class="ks-busy" role="status"></span></span>
@@ -37,10 +37,10 @@ dock.innerHTML = `
     <span class="gap"></span>
     <button data-do="shove" title="Shove the robot (P)">${ICONS.shove}<span class="word">Shove</span></button>
     <span class="gap"></span>
-    <select data-do="snap" aria-label="Snap to" title="Snap keyframes to">
+    <select data-do="snap" aria-label="Snap to" title="Snap keyframes to (hold Alt to ignore)">
       <option value="0">no snap</option><option value="0.1">0.1 s</option><option value="0.25">0.25 s</option>
       <option value="0.5">0.5 s</option><option value="1">1 s</option><option value="beats">beats</option></select>
-    <button data-do="music" title="Load a WAV file as the soundtrack">${ICONS.music}<span class="word">Music</span></button>
+    <button data-do="music" title="Load an audio file as the soundtrack">${ICONS.music}<span class="word">Music</span></button>
     <span class="fill"></span>
     <span class="ks-note"></span>
     <button data-do="help" title="Keyboard shortcuts (?)">${ICONS.help}</button>
@@ -54,7 +54,7 @@ dock.querySelectorAll("button").forEach((each) => each.setAttribute("aria-label"
 const awayNotice = document.createElement("div");
 awayNotice.id = "ks-away";
 awayNotice.setAttribute("role", "alert");
-awayNotice.textContent = "The studio server is not responding. Your work is kept in this browser. If the server was restarted, open its new address in this tab.";
+awayNotice.textContent = "The studio server is not responding. Your work is stored in this browser. If the server was restarted, open its new address in this tab.";
 document.body.appendChild(awayNotice);
 
 const button = (name) => dock.querySelector(`[data-do="${name}"]`);
@@ -95,7 +95,7 @@ function showDocument(script) {
   dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${changed} · ${clean(script.note)}`;
 }
 
-// What the forecast suggests for the first keyframe that is missed; one click does it.
+// Suggestions of the forecast for the first missed keyframe; a click applies one.
 const TIP_BUTTONS = { retime: "Retime", shorten: "Shorten", loosen: "Loosen" };
 const tipsBar = document.getElementById("ks-tips");
 function showTips({ tips }) {
@@ -108,7 +108,7 @@ tipsBar.addEventListener("click", (event) => {
   if (tip) channel.send("follow_tip", [Number(key), tip]);
 });
 
-// A question of the session's: a dialog that takes the keyboard. Escape presses its last button.
+// A question from the session, as a modal dialog. Escape presses its last button.
 const question = document.createElement("dialog");
 question.id = "ks-question";
 question.className = "ks-dialog";
@@ -128,7 +128,7 @@ function showQuestion(asked) {
   question.querySelector("button:last-of-type").focus();
 }
 
-// The stop bar: there while a deployment runs, whatever tab is open. Its button, Escape and Space are the emergency stop.
+// The stop bar is shown while a deployment runs, whatever tab is open. Its button, Escape and Space are the emergency stop.
 const stopBar = document.createElement("div");
 stopBar.id = "ks-stop";
 stopBar.setAttribute("role", "alert");
@@ -136,7 +136,7 @@ stopBar.innerHTML = `<span></span><button title="Damping at once (Esc or Space)"
 document.body.appendChild(stopBar);
 let live = { running: false };
 function emergencyStop() { channel.urgent("emergency"); }
-stopBar.querySelector("button").addEventListener("pointerdown", emergencyStop); // not when it is let go
+stopBar.querySelector("button").addEventListener("pointerdown", emergencyStop); // on press, not on release
 stopBar.querySelector("button").addEventListener("click", emergencyStop);
 const upOrDown = (up) => (up === null || up === undefined ? "-" : up ? "up" : "DOWN");
 function showLive(news) {
@@ -146,7 +146,7 @@ function showLive(news) {
   const shown = stopBar.querySelector("span");
   if (shown.textContent !== text) shown.textContent = text;
 }
-window.addEventListener("keydown", (event) => { // before every other use of these keys
+window.addEventListener("keydown", (event) => { // takes precedence over every other use of these keys
   const typing = event.target.matches?.("input:not([type=checkbox], [type=radio], [type=range]), textarea");
   if (!live.running || !(event.key === "Escape" || (event.key === " " && !typing))) return;
   emergencyStop();
@@ -154,4 +154,4 @@ window.addEventListener("keydown", (event) => { // before every other use of the
   event.stopImmediatePropagation();
 }, true);
 channel.listen("ks-live", showLive);
-setInterval(() => { if (live.running) channel.urgent("page_alive"); }, 1000); // a page that cannot stop the robot must not keep it going
+setInterval(() => { if (live.running) channel.urgent("page_alive"); }, 1000); // the robot is stopped if the page falls silent

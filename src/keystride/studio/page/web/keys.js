@@ -1,16 +1,16 @@
-// Shortcuts and the list of them, who has the keyboard, and what the session is told about the browser.
+// Keyboard shortcuts and their list, keyboard focus, and the work that the browser stores for the session.
 const HELP = [
   ["Space", "play or pause"], ["Home", "back to the start"],
-  ["← →", "one control step back, forward"], ["Shift ← →", "ten steps"],
-  ["Ctrl ← →", "play head to the previous, next keyframe"], ["↑ ↓", "select the previous, next keyframe"],
+  ["← →", "one control step (20 ms) back, forward"], ["Shift ← →", "ten steps"],
+  ["Ctrl ← →", "go to the previous, next keyframe"], ["↑ ↓", "select the previous, next keyframe"],
   ["Shift ↑ ↓", "add it to the selection"], ["Ctrl A", "select all"],
-  ["K", "add a keyframe at the play head"], [", .", "selected keyframes 20 ms earlier, later"],
+  ["K", "add a keyframe at the play head"], [", .", "move selected keyframes 20 ms earlier, later"],
   ["Ctrl C", "copy"], ["Ctrl X", "cut"], ["Ctrl V", "paste at the play head"], ["Ctrl D", "duplicate"],
   ["Del", "delete"], ["Shift Del", "delete and close the gap"],
   ["Ctrl Z", "undo"], ["Ctrl Shift Z", "redo"],
   ["[ ]", "slower, faster"], ["L", "loop"], ["I O", "start, end of the looped range"], ["B", "tap a beat"],
-  ["F", "camera follows the robot, or is free"], ["1 2 3", "view from the side, from above, free"],
-  ["P", "shove the robot"], ["Esc", "select none"], ["Ctrl S", "save the script"], ["?", "this list"],
+  ["F", "follow the robot with the camera, or not"], ["1 2 3", "side, top, free view"],
+  ["P", "shove the robot"], ["Esc", "select none"], ["Ctrl S", "save the script"], ["?", "show this list"],
 ];
 const help = document.createElement("dialog");
 help.id = "ks-help";
@@ -40,8 +40,8 @@ const KEYS = {
 const LOCAL = { "?": toggleHelp, i: () => setRange(now.head, null), o: () => setRange(null, now.head), b: tapBeat };
 const ONCE = ["toggle", "add", "duplicate", "delete", "ripple", "shove", "paste", "cut"];
 
-// Who has the keyboard? Text that is being typed; a list that is open; a slider its arrows; and whatever was reached
-// with the Tab key its own keys. Everything else is a shortcut, also while a tick box or button that was clicked has focus.
+// Keys that are not shortcuts: those typed into a text field or an open list, the arrows of a slider, and the own keys of
+// a control that was reached with the Tab key. A tick box or button that was clicked does not take keys.
 let byTab = false;
 window.addEventListener("pointerdown", () => { byTab = false; }, true);
 const TEXT = "input:not([type=checkbox], [type=radio], [type=range], [type=button], [type=file], [readonly]), textarea, [contenteditable]";
@@ -75,7 +75,7 @@ window.addEventListener("keydown", (event) => {
     return;
   }
   if (element.matches?.(TEXT) && ["Enter", "Escape"].includes(event.key) && element.tagName === "INPUT") {
-    setTimeout(() => element.blur()); // after the field has taken its value
+    setTimeout(() => element.blur()); // after the field has stored its value
     return;
   }
   if (element.matches?.(".ks-mark") && event.key === "Enter") channel.send("select", [Number(element.dataset.key)]);
@@ -88,30 +88,30 @@ window.addEventListener("keydown", (event) => {
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);
-window.addEventListener("keyup", (event) => { // a button that was clicked would be pressed when Space is released
+window.addEventListener("keyup", (event) => { // otherwise releasing Space would press a button that was clicked before
   if (event.key === " " && !byTab && !event.target.matches?.(TEXT) && !document.querySelector("dialog[open]")) event.preventDefault();
 }, true);
 
-// The library of poses is drawn into viser's panel.
+// The pose library is part of a viser panel.
 document.addEventListener("click", (event) => {
   const element = event.target.closest?.("[data-pose], [data-forget]");
   if (element?.dataset.pose) channel.send("pose", element.dataset.pose);
   else if (element) channel.send("delete_pose", element.dataset.forget);
 });
 
-// What this tab works on is kept in the browser: a reload, a restart of the server or a crash loses nothing. The draft with
-// its history comes with every step of the history, before the page shows it; its latest state with what the page shows.
+// The browser stores the work of this tab, so a reload, a restart of the server or a crash loses nothing. The session sends
+// the draft with its history at every step of the history, before the page shows it, and its latest state with every change.
 const STORE = "keystride-draft:", LATEST = "keystride-latest:", KEEP_DAYS = 14;
 const tabs = new BroadcastChannel("keystride-tabs");
 let tab = sessionStorage.keystride ||= newTab();
 function newTab() { return `${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 10)}`; }
-tabs.onmessage = ({ data }) => { // a duplicated tab has the name of the one it was copied from
+tabs.onmessage = ({ data }) => { // a duplicated tab has the same name as the original
   if (data.ask === tab && data.from !== me && !leaving) tabs.postMessage({ taken: tab, not: me });
   if (data.taken === tab && data.not !== me && !greeted) { tab = sessionStorage.keystride = newTab(); }
 };
 const me = Math.random();
 let greeted = false, leaving = false;
-window.addEventListener("pagehide", () => { leaving = true; }); // a page that is being left does not answer the next one
+window.addEventListener("pagehide", () => { leaving = true; }); // a page that is being unloaded does not answer
 window.addEventListener("pageshow", () => { leaving = false; });
 tabs.postMessage({ ask: tab, from: me });
 function forgetOldDrafts() {
@@ -138,13 +138,13 @@ function drawsInSoftware() {
 }
 const software = drawsInSoftware();
 let session = null, greeting = 0;
-function greet() { // a new session: after loading, or when the connection was lost and came back
-  clearTimeout(greeting); // of a session that was lost before it was greeted
+function greet() { // a new session, after loading or reconnecting
+  clearTimeout(greeting); // of a session that was lost before the greeting
   greeting = setTimeout(() => {
     const first = !greeted;
     greeted = true;
     channel.hello({ tab, draft: kept(STORE), latest: kept(LATEST), software, narrow: first && innerWidth <= 640, light: matchMedia("(prefers-color-scheme: light)").matches });
-  }, greeted ? 0 : 100); // time for another tab to say that the name is taken
+  }, greeted ? 0 : 100); // give another tab time to say that the name is taken
 }
 channel.listen("ks-draft", ({ draft }) => keep(STORE, draft));
 channel.listen("ks-script", (news) => { keep(LATEST, news.latest); script = news; showDocument(news); draw(); });

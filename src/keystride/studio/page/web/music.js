@@ -1,4 +1,4 @@
-// The audio track: a WAV file of the browser's own disk, its waveform and beats, and its sound while the robot plays.
+// The soundtrack: an audio file from the user's computer, its waveform, its beats and playback in time with the robot.
 let music = null, sound = null, audio = null;
 const musicFile = document.createElement("input");
 musicFile.type = "file";
@@ -8,7 +8,7 @@ musicFile.hidden = true;
 document.body.appendChild(musicFile);
 
 function chooseMusic() {
-  if (music && !confirm("Remove the music? Cancel lets you choose another file.")) return musicFile.click();
+  if (music && !confirm("Remove the music? Choose Cancel to load another file instead.")) return musicFile.click();
   if (music) return setMusic(null);
   musicFile.click();
 }
@@ -44,7 +44,7 @@ function peaksOf(buffer) { // the loudest sample of every 10 ms
   });
 }
 
-// Beats: where the loudness rises, the period that repeats best between 60 and 180 a minute, then the strongest rise near
+// Find beats: the period between 60 and 180 per minute at which rises in loudness repeat best, then the strongest rise near
 // each multiple of it.
 function findBeats(buffer) {
   const samples = buffer.getChannelData(0), size = Math.round(buffer.sampleRate / 100), count = Math.floor(samples.length / size);
@@ -70,7 +70,7 @@ function findBeats(buffer) {
   for (let at = phase; at < count; at += period) {
     let peak = at;
     for (let i = Math.max(at - 6, 0); i <= Math.min(at + 6, count - 1); i++) if (rise[i] > rise[peak]) peak = i;
-    if (rise[peak] > 0.05) at = peak; // stay with the music
+    if (rise[peak] > 0.05) at = peak; // follow changes of tempo
     beats.push(peak / 100);
   }
   return beats;
@@ -106,7 +106,7 @@ function stopSound() {
   sound = null;
   dock.dataset.sound = "";
 }
-function playMusic(now) { // the sound follows the play head, not the other way round
+function playMusic(now) { // the sound follows the play head
   if (!music || !now.playing || now.head >= music.buffer.duration) { if (sound) stopSound(); return; }
   const at = sound && sound.head + (audio.currentTime - sound.began) * sound.speed;
   if (sound && sound.speed === now.speed && Math.abs(at - now.head) < 0.15) return;
@@ -121,7 +121,7 @@ function playMusic(now) { // the sound follows the play head, not the other way 
   dock.dataset.sound = "playing";
 }
 
-// The file is kept in the browser, for when the page is loaded again.
+// The browser stores the file, so that it survives a reload.
 const store = () => new Promise((resolve, reject) => {
   const request = indexedDB.open("keystride", 1);
   request.onupgradeneeded = () => request.result.createObjectStore("music");
@@ -133,7 +133,7 @@ async function keepMusic() {
     const box = await store();
     if (music) box.put({ name: music.name, bytes: music.bytes, beats: music.beats, tapped: music.tapped }, sessionStorage.keystride);
     else box.delete(sessionStorage.keystride);
-  } catch { /* a private window keeps nothing */ }
+  } catch { /* no storage in a private window */ }
 }
 async function restoreMusic() {
   try {
@@ -143,6 +143,6 @@ async function restoreMusic() {
       await loadMusic(request.result.name, request.result.bytes, request.result.beats);
       if (music) music.tapped = request.result.tapped;
     };
-  } catch { /* see above */ }
+  } catch { /* no storage in a private window */ }
 }
 restoreMusic();

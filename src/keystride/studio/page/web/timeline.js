@@ -1,8 +1,8 @@
-// The timeline: marks that can be selected, dragged and stretched, a play head, a ruler. Times are seconds, in control steps.
+// The timeline: marks that can be selected, dragged and stretched, a play head and a ruler. Times are in seconds and multiples of a control step.
 const STEP = 0.02, LEFT = 26, RIGHT = 60, SHORTEST = 4, REACH = 20;
 const view = document.getElementById("ks-view");
 view.innerHTML = `<div id="ks-ruler"></div><div id="ks-range"></div><div id="ks-after"></div><canvas id="ks-wave"></canvas><div id="ks-lane"></div><div id="ks-done"></div>
-  <div id="ks-empty">Put the play head where you want it and press <kbd>K</kbd>, or double-click here, to add a keyframe.</div>
+  <div id="ks-empty">Double-click here, or move the play head and press <kbd>K</kbd>, to add a keyframe.</div>
   <div id="ks-band"><i data-end="0"></i><i data-end="1"></i></div><div id="ks-box"></div><div id="ks-head"></div><div id="ks-tip"></div>`;
 const [ruler, range, after, wave, done, empty, band, box, headLine, tip] =
   ["ruler", "range", "after", "wave", "done", "empty", "band", "box", "head", "tip"].map((id) => document.getElementById(`ks-${id}`));
@@ -19,7 +19,7 @@ const xOf = (event) => event.clientX - view.getBoundingClientRect().left;
 const yOf = (event) => event.clientY - view.getBoundingClientRect().top;
 const isSelected = (key) => script.selection.includes(key);
 
-function snap(time, event) { // Alt: freely
+function snap(time, event) { // unless Alt is held
   const grid = button("snap").value;
   if (event?.altKey || grid === "0") return whole(time);
   if (grid !== "beats") return whole(Math.round(time / Number(grid)) * Number(grid));
@@ -44,8 +44,8 @@ function drawRuler() {
 }
 const shownTime = (mark) => held?.times?.get(mark.key) ?? mark.time;
 
-// Neighbours share the room between them, so that no hit area covers another. Of what would overlap, the selected mark and
-// then the missed ones come first; odds have a second row, and the rest is left out.
+// Neighbouring marks share the space between them, so hit areas do not overlap. Labels that would overlap are placed by
+// priority: the selected mark, missed marks, the rest. Odds have a second row; labels that do not fit are hidden.
 const WIDTHS = { name: () => 74, odds: (mark) => 28 + 8 * String(mark.odds ?? "").length, dots: () => 44 }; // px
 const ROWS = { name: 1, odds: 2, dots: 1 }, NAME_WIDTH = 120;
 const isMissed = (mark) => mark.state === "missed" || (mark.misses ?? []).length > 0;
@@ -56,7 +56,7 @@ function layOut() {
     place.left = Math.min(REACH, i ? (place.x - places[i - 1].x) / 2 : REACH);
     place.right = Math.min(REACH, i + 1 < places.length ? (places[i + 1].x - place.x) / 2 : REACH);
   });
-  const byRank = [...places].sort((a, b) => rank(a.mark) - rank(b.mark)); // stable: by time among equals
+  const byRank = [...places].sort((a, b) => rank(a.mark) - rank(b.mark)); // stable, so equal ranks stay in the order of time
   for (const part of Object.keys(WIDTHS)) {
     const rows = Array.from({ length: ROWS[part] }, () => []);
     for (const place of byRank) {
@@ -89,10 +89,10 @@ function drawMark({ mark, x, left, right, hides, rows, nameWidth }) {
   }
   element.className = `ks-mark ${mark.state}${isSelected(mark.key) ? " selected" : ""}${mark.key === script.selected ? " primary" : ""}${script.stale ? " stale" : ""}${rows.odds > 0 ? " low-odds" : ""} ${hides.map((part) => `no-${part}`).join(" ")}`;
   element.style.cssText = `left:${x}px;--c:${mark.colour};--o:${mark.oddsColour ?? "transparent"};--l:${left}px;--w:${left + right}px;--n:${nameWidth}px`;
-  const words = [`Keyframe ${mark.number} at ${mark.time.toFixed(2)} s`, mark.label, mark.state, mark.odds === null ? "" : `met in ${mark.odds} % of trials`, ...(mark.misses ?? []), mark.asks, ...mark.warnings].filter(Boolean);
+  const words = [`Keyframe ${mark.number} at ${mark.time.toFixed(2)} s`, mark.label, mark.state, mark.odds === null ? "" : `met in ${mark.odds}% of trials`, ...(mark.misses ?? []), mark.asks, ...mark.warnings].filter(Boolean);
   if (element.title !== words.join("\n")) { element.title = words.join("\n"); element.setAttribute("aria-label", words.join(", ")); }
   element.setAttribute("aria-pressed", isSelected(mark.key));
-  const odds = mark.odds === null ? '<span class="wait">…</span>' : `<span>${mark.odds} %</span>`;
+  const odds = mark.odds === null ? '<span class="wait">…</span>' : `<span>${mark.odds}%</span>`;
   const body = `<div class="hit"></div><div class="stem"></div><div class="gem"></div><div class="num">${mark.number}</div>
     <div class="name">${clean(mark.label)}</div><div class="odds">${odds}</div>
     <div class="dots">${mark.parts.map((on, i) => `<i class="${on ? "on" : ""}${mark.over?.[i] ? " over" : ""}"></i>`).join("")}</div>${mark.warnings.length ? '<div class="warn">!</div>' : ""}`;
