@@ -118,7 +118,7 @@ def test_an_emergency_is_heard_in_every_state():
 
 def test_lost_states_end_in_damping():
     rehearsal = running()
-    rehearsal.link.states.put = lambda value, at=None: None
+    rehearsal.disturb("states_off", True)
     rehearsal.advance(0.15)
     assert rehearsal.deployment.safety.reason == "low state lost"
     assert rehearsal.deployment.safety.state is DeployState.DAMPING

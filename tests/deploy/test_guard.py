@@ -54,7 +54,7 @@ def test_a_pipe_that_closes_before_anything_was_driven_is_not(pipes):
     assert not answer(pipes, os.close)[0]
 
 
-def started(silence: float = 0.5) -> Guard:
+def started_guard(silence: float = 0.5) -> Guard:
     guard = Guard([sys.executable, "-c", ECHO.format(silence)])
     assert guard.wait(60.0) == ""
     return guard
@@ -70,7 +70,7 @@ def beat_until(guard: Guard, trouble: str) -> bool:
 
 
 def test_a_guard_that_dies_is_noticed():
-    guard = started()
+    guard = started_guard()
     assert guard.beat(time.monotonic()) == ""
     os.kill(guard.pid, 9)
     assert beat_until(guard, "guard process lost")
@@ -78,7 +78,7 @@ def test_a_guard_that_dies_is_noticed():
 
 
 def test_a_guard_that_hangs_is_noticed():
-    guard = started(1e6)
+    guard = started_guard(1e6)
     os.kill(guard.pid, 19)  # SIGSTOP
     assert beat_until(guard, "guard does not answer")
     os.kill(guard.pid, 9)
@@ -86,7 +86,7 @@ def test_a_guard_that_hangs_is_noticed():
 
 
 def test_a_guard_that_has_braked_says_so():
-    guard = started(0.01)
+    guard = started_guard(0.01)
     for _ in range(4):
         guard.beat(time.monotonic())
     time.sleep(0.2)

@@ -1,6 +1,7 @@
 import json
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,16 +114,15 @@ def test_no_such_interface():
         check_interface("wire7")
 
 
-def test_no_robot(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(launch, "CONNECT", 0.2)
-    pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
-    words = ["--policy", "STUB-TROT", "--script", str(script(tmp_path, EASY)), "--interface", "127.0.0.1"]
-    assert deploy(*words, "--domain", "231", "--confirmed") == 2
-    assert "no robot on 127.0.0.1" in capsys.readouterr().err
-
-
 def plan(tmp_path, pose: str) -> Plan:
-    return Plan(interface="lo", policy="STUB-TROT", script=tmp_path, pose=pose)
+    path = script(tmp_path, EASY)
+    return Plan(interface="127.0.0.1", policy="STUB-TROT", script=path, pose=pose, domain=231, connect=0.2)
+
+
+def test_no_robot(tmp_path):
+    pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
+    with pytest.raises(Refused, match=r"no robot on 127.0.0.1: no low state within 0.2 s"):
+        launch.deploy(replace(plan(tmp_path, "odometry"), confirmed=True), GO2)
 
 
 def test_a_port_that_is_taken_is_told_in_one_line(tmp_path):
@@ -132,7 +132,6 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path):
     first.close()
 
 
-def test_silence_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(launch, "CONNECT", 0.05)
-    with ExitStack() as stack, pytest.raises(Refused, match=r"no pose from udp://127.0.0.1:0 within 0.05 s"):
+def test_silence_is_told(tmp_path):
+    with ExitStack() as stack, pytest.raises(Refused, match=r"no pose from udp://127.0.0.1:0 within 0.2 s"):
         opened_source(plan(tmp_path, "udp://127.0.0.1:0"), stack)

@@ -8,13 +8,14 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
 
 from keystride.deploy.clock import Ticker
 from keystride.deploy.fault_checks import DeployState, Event
+from keystride.deploy.guard import Guards
 from keystride.deploy.players import TrotStub
 from keystride.deploy.session import (
     PENDING_MESSAGES,
@@ -26,10 +27,14 @@ from keystride.deploy.session import (
     single_keys,
     stop_signals,
 )
-from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
+from keystride.deploy.sim.rehearsal import DirectLink, Rehearsal, rehearse
+from keystride.deploy.sim.robot import SimulatedGo2
 from keystride.deploy.unitree.codec import encode_state
+from keystride.deploy.unitree.wire_format import Record
 from keystride.keyframes.script import Keyframe, Script
 from keystride.robot.go2 import GO2
+
+from .test_guard import started_guard
 
 
 @pytest.fixture
@@ -207,45 +212,63 @@ def run(stage: Rehearsal, settle: float = 0.05):
     return DeploySession(stage.deployment, Operator(0.0), settle).run()
 
 
-def test_it_ends_when_the_deployment_does(stage):
-    say = stage.deployment.say
+def once_it_stands_up(stage: Rehearsal, act: Callable[[], object]) -> None:
+    """Do something from another thread when the robot has begun to stand up."""
 
-    def stop_once_it_stands_up(text: str) -> None:
-        say(text)
-        if text == "idle -> standing up":
-            stage.deployment.emergency = "test"
+    def wait() -> None:
+        while "idle -> standing up" not in stage.events:
+            time.sleep(0.005)
+        act()
 
-    stage.deployment.say = stop_once_it_stands_up
-    outcome = run(stage)
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def test_a_key_ends_it_while_the_robot_stands_up(stage):
+    outside, inside = pty.openpty()
+    once_it_stands_up(stage, lambda: os.write(outside, b" "))
+    outcome = DeploySession(stage.deployment, Operator(0.0, inside), 0.05).run()
     assert outcome.state is DeployState.DAMPING
     assert outcome.reason == "emergency stop"
+    assert stage.deployment.emergency == "key"
     assert outcome.stream.ticks >= stage.deployment.commands_sent > 0
-    assert "idle -> standing up" in stage.events
+    os.close(outside)
+    os.close(inside)
 
 
-def test_a_stream_that_fails_is_followed_by_brakes(stage):
-    sent = []
-    send = stage.link.send
+class FailingLink(DirectLink):
+    """A network that fails for some commands once 20 have passed."""
 
-    def fail_once(record) -> None:
-        motors = record["motor_cmd"][:12]
-        sent.append(not motors["kp"].any() and bool(motors["kd"].all()))
-        if len(sent) == 20:
+    failures = 3
+
+    def __init__(self, robot: SimulatedGo2) -> None:
+        super().__init__(robot)
+        self.tried: list[bool] = []  # whether each command was a brake
+
+    def send(self, command: Record) -> None:
+        motors = command["motor_cmd"][:12]
+        self.tried.append(not motors["kp"].any() and bool(motors["kd"].all()))
+        if 20 <= len(self.tried) < 20 + self.failures:
             raise ConnectionError("gone")
-        send(record)
+        super().send(command)
 
-    stage.link.send = fail_once
+
+def test_a_stream_that_fails_is_followed_by_brakes_however_often_these_fail(stage):
+    link = FailingLink(stage.world)
+    stage.deployment.link = stage.link = link
     outcome = run(stage, settle=0.3)
     assert "gone" in outcome.reason
-    assert len(sent) > 30
-    assert all(sent[20:])
+    assert len(link.tried) > 50
+    assert all(link.tried[20:])
+    assert outcome.damped
+
+
+class FailingPlayer(TrotStub):
+    def step(self, state, goals, step):
+        raise ZeroDivisionError("thought too hard")
 
 
 def test_a_policy_that_raises_is_told_and_the_stream_goes_on(stage):
-    def broken(state, goals, step):
-        raise ZeroDivisionError("thought too hard")
-
-    stage.deployment.player.step = broken
+    stage.deployment.player = FailingPlayer(GO2)
     outcome = run(stage)
     assert outcome.reason == "policy too late"
     assert any("thought too hard" in event for event in stage.events)
@@ -253,10 +276,13 @@ def test_a_policy_that_raises_is_told_and_the_stream_goes_on(stage):
     assert changes[-2:] == ["running -> stopping: policy too late", "stopping -> damping: policy too late"]
 
 
-def test_a_guard_that_is_gone_is_an_emergency(stage):
-    stage.deployment.heartbeat = lambda now: "guard process lost"
+def test_a_guard_that_is_killed_is_an_emergency(stage):
+    guard = started_guard(1e6)
+    stage.deployment.heartbeat = Guards([guard]).beat
+    once_it_stands_up(stage, lambda: os.kill(guard.pid, signal.SIGKILL))
     assert run(stage).reason == "emergency stop"
     assert stage.deployment.emergency == "guard process lost"
+    guard.dismiss(safe=True)
 
 
 def test_an_error_at_the_operators_side_is_an_emergency_too(stage):

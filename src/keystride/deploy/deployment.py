@@ -127,6 +127,12 @@ class Deployment:
         """Queue an event from the operator; may be called from any thread."""
         self.asks.put(event)
 
+    def report(self, now: float, text: str) -> None:
+        """Print a message and add it to the flight log; may be called from any thread."""
+        self.say(text)
+        if self.log is not None:
+            self.log.note(now, text)
+
     def latest(self) -> tuple[LowReading | None, MeasuredState | None]:
         """What the robot last said, and where it is by our estimate; from any thread."""
         return self._low, self._state
@@ -146,7 +152,7 @@ class Deployment:
         target = self._targets.value
         command = self.safety.command(now, reading, target)
         self.send(now, command)
-        self._announce(before)
+        self._announce(now, before)
         self._write_row(now, late, reading, target, command)
         return command
 
@@ -235,10 +241,10 @@ class Deployment:
     def _may_start(self, now: float) -> bool:
         """Return whether poses are fresh and accepted; if so, place the script where the robot stands."""
         if self._state is None or now - self.estimator.last_pose > self.safety.limits.pose_age:
-            self.say("cannot start: no pose of the robot")
+            self.report(now, "cannot start: no pose of the robot")
             return False
         if now - self._rejected_at < CALM_BEFORE_START:
-            self.say(f"cannot start: pose rejected, {self.rejection}")
+            self.report(now, f"cannot start: pose rejected, {self.rejection}")
             return False
         if self.safety.state is DeployState.READY:
             base = self._state.base
@@ -283,13 +289,13 @@ class Deployment:
             emergency=self.emergency,
         )
 
-    def _announce(self, before: DeployState) -> None:
+    def _announce(self, now: float, before: DeployState) -> None:
         state = self.safety.state
         if state is before:
             return
         detail = {"emergency stop": self.emergency, "pose rejected": self.rejection}.get(self.safety.reason)
         why = f": {self.safety.reason}" + (f" ({detail})" if detail else "") if self.safety.reason else ""
-        self.say(f"{before.value} -> {state.value}{why}")
+        self.report(now, f"{before.value} -> {state.value}{why}")
 
     def _write_row(self, now: float, late: float, reading: Reading, target: Floats | None, sent: MotorCommand) -> None:
         low, state, pose = self._low, self._state, self.source.poses.value

@@ -39,7 +39,6 @@ from keystride.robot.description import Robot
 if TYPE_CHECKING:
     from keystride.deploy.unitree.link import Client, RobotLink
 
-CONNECT = 5.0  # s to wait for the robot
 LISTEN = 0.5  # s to listen for another program's commands before sending any
 GUARD_START = 60.0  # s to wait for a guard, which may be reached over ssh
 
@@ -66,6 +65,7 @@ class Plan:
     outside_training: bool = False  # play a script that asks for more than the policy was trained on
     inbetween: bool = True  # fill gaps that are longer than the policy was trained on
     settle: float = 2.0
+    connect: float = 5.0  # s to wait for the robot, and for the first pose
     status: int | None = None  # file descriptor for lines of JSON
 
 
@@ -114,11 +114,6 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         if log is not None:
             stack.callback(log.close)
 
-        def say_and_log(text: str) -> None:
-            say(text)
-            if log is not None:
-                log.note(time.monotonic(), text)
-
         connection = connect(plan, stack, say)
         source = opened_source(plan, stack)
         wait_for_guards(guards, say)
@@ -130,7 +125,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
             script,
             Safety(robot, player.gains, limits_for(plan, script, robot)),
             Estimator(EstimatorConfig(pose_latency=0.0 if plan.pose == "odometry" else plan.pose_latency)),
-            say=say_and_log,
+            say=say,
             log=log,
             heartbeat=guards.beat,
         )
@@ -181,7 +176,7 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
         raise Refused(f"cannot use the network interface {plan.interface}: {error.msg}") from error
     link = RobotLink(participant)
     stack.callback(link.close)
-    wait_for_robot(link, plan.interface)
+    wait_for_robot(link, plan)
     switcher, sport = (Client(participant, name) for name in (MOTION_SWITCHER, SPORT))
     stack.callback(switcher.close)
     stack.callback(sport.close)
@@ -194,12 +189,12 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
     return Connection(link, released, partial(active_service, switcher), partial(select_motion_service, switcher))
 
 
-def wait_for_robot(link: "RobotLink", interface: str) -> None:
-    if link.states.wait(CONNECT):
+def wait_for_robot(link: "RobotLink", plan: Plan) -> None:
+    if link.states.wait(plan.connect):
         return
     if link.corrupt:
-        raise Refused(f"no valid low state on {interface}: {link.corrupt} with a wrong checksum")
-    raise Refused(f"no robot on {interface}: no low state within {CONNECT:g} s")
+        raise Refused(f"no valid low state on {plan.interface}: {link.corrupt} with a wrong checksum")
+    raise Refused(f"no robot on {plan.interface}: no low state within {plan.connect:g} s")
 
 
 def listen_for_others(link: "RobotLink", interface: str) -> None:
@@ -230,8 +225,8 @@ def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
     except Exception as error:  # every capture library has its own
         raise Refused(f"no poses from {plan.pose}: {error or type(error).__name__}") from error
     stack.callback(source.close)
-    if not source.wait(CONNECT):
-        raise Refused(f"no pose from {plan.pose} within {CONNECT:g} s")
+    if not source.wait(plan.connect):
+        raise Refused(f"no pose from {plan.pose} within {plan.connect:g} s")
     return source
 
 

@@ -263,13 +263,14 @@ class DeploySession:
     def _stream_failed(self, error: BaseException) -> None:
         self._brake.start()
         self.failure = f"command stream failed: {error!r}"
-        self.deployment.say(self.failure)
+        self.deployment.report(time.monotonic(), self.failure)
 
     def _brake_tick(self, now: float) -> None:
         self.deployment.send(now, brake())
 
     def _control_failed(self, error: BaseException) -> None:
-        self.deployment.say(f"policy failed: {error!r}")  # the check of the targets' age stops the robot
+        # The check of the targets' age stops the robot.
+        self.deployment.report(time.monotonic(), f"policy failed: {error!r}")
 
     def _watch_service(self) -> None:
         assert self._ask is not None

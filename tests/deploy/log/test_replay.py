@@ -14,10 +14,8 @@ from keystride.robot.go2 import GO2
 def folder(tmp_path_factory):
     """A log of a walk in the simulator."""
     path = tmp_path_factory.mktemp("flight") / "log"
-    rehearsal = rehearse(GO2, TrotStub(GO2), Script(keyframes=(Keyframe(time=1.2, position=(0.3, 0.0)),)))
-    log = rehearsal.deployment.log = FlightLog(path, {"policy": "STUB-TROT"})
-    say = rehearsal.deployment.say
-    rehearsal.deployment.say = lambda text: (say(text), log.note(rehearsal.now, text))[0]
+    log = FlightLog(path, {"policy": "STUB-TROT"})
+    rehearsal = rehearse(GO2, TrotStub(GO2), Script(keyframes=(Keyframe(time=1.2, position=(0.3, 0.0)),)), log=log)
     rehearsal.play(20.0)
     assert rehearsal.deployment.safety.played
     log.close(60.0)

@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from keystride.colours import BLUE, ORANGE, RED, SOFT
+from keystride.colours import BLUE, GREEN, GRID, ORANGE, PURPLE, RED, SOFT, tint
 from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand
@@ -18,7 +18,10 @@ from keystride.robot.description import Floats, Robot
 
 STATE_ORDER = list(DeployState)
 COMPARED = 1.0  # s for which the simulator can be expected to follow the log without feedback
-STATE_COLOURS = ("#dfe5ea", "#cfe3f7", "#dff0df", "#fff3d6", "#f3e2f7", "#f9dedb")  # in the order of `DeployState`
+STATE_COLOURS = (
+    GRID,
+    *(tint(colour, 0.2) for colour in (BLUE, GREEN, ORANGE, PURPLE, RED)),
+)  # in the order of `DeployState`
 
 
 def replay(folder: Path, robot: Robot, picture: Path, viewer: str) -> int:

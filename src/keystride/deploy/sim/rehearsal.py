@@ -13,6 +13,7 @@ from keystride.deploy.clock import Lateness, Latest
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.fault_checks import SPEED_MEMORY, DeployState, Event, Limits
 from keystride.deploy.launch import Plan, limits_for
+from keystride.deploy.log.flight import FlightLog
 from keystride.deploy.log.status import StatusStream
 from keystride.deploy.players import ScriptPlayer
 from keystride.deploy.pose.estimator import OdometryPoses
@@ -173,12 +174,13 @@ def rehearse(
     seed: int = 0,
     poses: Poses | None = None,
     limits: Limits | None = None,
+    log: FlightLog | None = None,
 ) -> Rehearsal:
     """Connect a deployment with a simulated robot; poses come from simulated motion capture unless `poses` is given."""
     world = SimulatedGo2(robot, posture=posture, noise=noise or Noise(), seed=seed)
     link, poses, events = DirectLink(world), poses or Poses(Mounting()), []
     safety = Safety(robot, player.gains, limits or Limits())
-    deployment = Deployment(robot, link, poses, player, script, safety, say=events.append)
+    deployment = Deployment(robot, link, poses, player, script, safety, say=events.append, log=log)
     return Rehearsal(deployment, world, link, poses, events)
 
 
