@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.deploy.consistency import PoseMonitor, SensorConsistency
+from keystride.deploy.consistency import PoseMonitor, SensorConsistency, StateFreshness
+from keystride.deploy.fault_checks import Limits
 from keystride.deploy.pose.source import Pose
 from keystride.deploy.unitree.codec import LowReading
 
@@ -54,7 +55,7 @@ def watch(
     return joint, imu, frozen
 
 
-@pytest.mark.parametrize("ticks", [1, 2])  # of states, of milliseconds
+@pytest.mark.parametrize("ticks", [1, 2, 2000])  # of states, of milliseconds, of microseconds
 def test_honest_sensors_agree_whatever_the_tick_counts(ticks):
     joint, imu, frozen = watch(3.0, ticks=ticks)
     assert joint < 0.05
@@ -62,13 +63,49 @@ def test_honest_sensors_agree_whatever_the_tick_counts(ticks):
     assert not frozen
 
 
-def test_a_joint_that_jumps():
+@pytest.mark.parametrize("ticks", [1, 2, 2000])
+def test_a_joint_that_jumps(ticks):
     def lie(t, low):
         return replace(low, joint_angles=low.joint_angles + 0.25 * np.eye(12)[4] * (t > 1.0))
 
-    joint, imu, _ = watch(1.2, lie)
+    joint, imu, _ = watch(1.2, lie, ticks=ticks)
     assert joint == pytest.approx(0.25 / 0.2, abs=0.05)
     assert imu < 0.05
+
+
+def test_a_quaternion_and_its_negative_are_the_same_orientation():
+    def flip(t, low):
+        return replace(low, quaternion=low.quaternion * (-1.0) ** low.tick)
+
+    assert watch(2.0, flip, ticks=1)[1] < 0.05
+
+
+@pytest.mark.parametrize(("share", "rare"), [(0.1, True), (0.8, False)])
+def test_states_that_arrive_too_rarely(share, rare):
+    """At 500 Hz, of which a share arrives at random."""
+    fresh, random = StateFreshness(), np.random.default_rng(1)
+    for number in range(2000):
+        if random.random() < share:
+            fresh.update(number * PERIOD, state(number * PERIOD, 2 * number))
+    assert (fresh.interval > Limits().state_interval) == rare
+
+
+def test_two_gaps_of_50_ms_are_not_too_rare():
+    fresh, highest = StateFreshness(), 0.0
+    for number in range(1000):
+        if not (500 <= number < 525 or 600 <= number < 625):
+            fresh.update(number * PERIOD, state(number * PERIOD, 2 * number))
+            highest = max(highest, fresh.interval)
+    assert highest < Limits().state_interval
+
+
+def test_a_tick_that_repeats_or_goes_back_is_not_a_new_state():
+    fresh = StateFreshness()
+    assert fresh.update(0.0, state(0.0, 7))
+    for now, tick in ((0.002, 7), (0.004, 6), (0.006, 7 - 2**31)):
+        assert not fresh.update(now, state(now, tick))
+    assert fresh.tick_at == 0.0
+    assert fresh.update(0.008, state(0.008, 8))
 
 
 def test_speeds_that_are_always_zero():

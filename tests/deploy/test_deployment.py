@@ -6,6 +6,7 @@ import pytest
 from keystride.deploy.deployment import EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON
 from keystride.deploy.fault_checks import DeployState, Event
 from keystride.deploy.players import TrotStub
+from keystride.deploy.safety import MotorCommand
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
 from keystride.deploy.unitree.codec import encode_buttons, encode_state
 from keystride.keyframes.script import Keyframe, Script
@@ -143,6 +144,27 @@ def test_a_policy_that_gives_no_numbers_is_stopped():
     assert rehearsal.deployment.safety.state is DeployState.STOPPING
     assert rehearsal.deployment.safety.reason == "policy too late"
     assert np.isfinite(rehearsal.world.data.qpos).all()
+
+
+def test_a_robot_that_does_not_stand_up_is_not_ready():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
+    rehearsal.disturb("deaf", True)
+    rehearsal.deployment.ask(Event.STAND)
+    assert rehearsal.until(DeployState.DAMPING, 5.0)
+    assert rehearsal.deployment.safety.reason == "joints do not follow"
+    assert not any("ready" in event for event in rehearsal.events)
+
+
+def test_a_robot_that_a_dead_program_left_standing_is_not_dropped():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT, posture="standing")
+    rehearsal.world.receive(MotorCommand(GO2.stance, np.full(12, 60.0), np.full(12, 3.0)))
+    rehearsal.world.step(500)
+    fastest = 0.0
+    for _ in range(400):
+        rehearsal.step()
+        fastest = min(fastest, rehearsal.world.data.qvel[2])
+    assert rehearsal.world.data.qpos[2] < 0.15
+    assert fastest > -0.6  # m/s; it falls with more than 1 m/s if the motors let go
 
 
 def test_a_robot_that_is_tipped_over_is_let_go():

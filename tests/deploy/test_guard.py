@@ -3,13 +3,17 @@
 import contextlib
 import os
 import select
+import signal
 import sys
 import threading
 import time
 
 import pytest
 
-from keystride.deploy.guard import BRAKES, DISMISSED, HEARTBEAT, Guard, silent
+from keystride.commands.main import main
+from keystride.deploy.guard import BRAKES, DISMISSED, HEARTBEAT, Guard, keep_braking, local_guard, silent
+from keystride.deploy.unitree.codec import BRAKE
+from keystride.robot.go2 import GO2
 
 ECHO = "import sys; from keystride.deploy.guard import STANDING_BY, silent; import os; os.write(1, STANDING_BY); silent(0, 1, {})"
 
@@ -96,3 +100,51 @@ def test_a_guard_that_has_braked_says_so():
 
 def test_a_guard_that_does_not_start():
     assert Guard([sys.executable, "-c", "pass"]).wait(60.0) == "the guard did not start"
+
+
+def test_brakes_go_on_after_one_that_fails():
+    tried = []
+
+    def send() -> None:
+        tried.append(len(tried))
+        if len(tried) < 5:
+            raise ConnectionError("gone")
+
+    keep_braking(send, 0.2)
+    assert len(tried) > 10
+
+
+@pytest.mark.parametrize("silence", ["0", "nan", "10", "inf"])
+def test_a_guard_that_would_never_brake_or_always_does_not_start(silence, capsys):
+    assert main(["deploy", "guard", "--interface", "lo", "--domain", "231", "--silence", silence]) == 2
+    assert "outside the range 0.02 to 0.2 s" in capsys.readouterr().err
+
+
+def test_a_guard_whose_connection_hangs_up_stays_and_brakes():
+    """The guard's own process on the network, with a simulated robot in this one."""
+    pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
+    from keystride.deploy.clock import Ticker
+    from keystride.deploy.sim.server import SimulatedConfig, SimulatedRobot, simulated_world
+    from keystride.deploy.unitree.link import join
+
+    domain = 20 + (os.getpid() + 13) % 200
+    config = SimulatedConfig(sport=False)
+    robot = SimulatedRobot(simulated_world(GO2, config), join("lo", domain), config)
+    life = Ticker("robot", 0.002, robot.step, lambda error: None)
+    life.start()
+    guard = Guard(local_guard("lo", domain))
+    assert guard.wait(60.0) == ""
+    for _ in range(20):
+        guard.beat(time.monotonic())
+        time.sleep(0.002)
+    os.kill(guard.pid, signal.SIGHUP)
+    until = time.monotonic() + 60.0
+    while robot.world.command is None and time.monotonic() < until:
+        time.sleep(0.01)
+    command = robot.world.command
+    assert command is not None
+    assert not command.stiffness.any()
+    assert (command.damping == BRAKE).all()
+    guard.dismiss(safe=True)
+    life.stop()
+    robot.close()

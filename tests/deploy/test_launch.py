@@ -119,6 +119,23 @@ def plan(tmp_path, pose: str) -> Plan:
     return Plan(interface="127.0.0.1", policy="STUB-TROT", script=path, pose=pose, domain=231, connect=0.2)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"settle": -1.0},
+        {"settle": float("inf")},
+        {"settle": 0.0},  # too short to send enough brake commands
+        {"fence": float("nan")},
+        {"start_after": -1.0},
+        {"pose_latency": 5.0},
+        {"mounting": Mounting(offset=(0.0, float("nan"), 0.0))},
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused_before_anything_moves(tmp_path, wrong):
+    with pytest.raises(Refused, match="outside the range"):
+        launch.deploy(replace(plan(tmp_path, "odometry"), confirmed=True, **wrong), GO2)
+
+
 def test_no_robot(tmp_path):
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
     with pytest.raises(Refused, match=r"no robot on 127.0.0.1: no low state within 0.2 s"):

@@ -27,8 +27,9 @@ WALK = Script(keyframes=(Keyframe(time=1.2, position=(0.36, 0.0)), Keyframe(time
 def test_simulated_poses_are_for_the_simulated_robot():
     check_pose("sim", "lo")
     check_pose("odometry", "eth0")
-    with pytest.raises(Refused, match="--pose sim"):
-        check_pose("sim", "eth0")
+    for pose in ("sim", "mock://localhost/go2"):
+        with pytest.raises(Refused, match=f"--pose {pose}"):
+            check_pose(pose, "eth0")
 
 
 def test_a_policy_with_the_wrong_shape_is_refused():

@@ -8,6 +8,7 @@ import termios
 import threading
 import time
 import tty
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -294,6 +295,31 @@ def test_an_error_at_the_operators_side_is_an_emergency_too(stage):
         DeploySession(stage.deployment, Broken(), 0.1).run()
     assert stage.deployment.safety.state is DeployState.DAMPING
     assert stage.deployment.emergency == "program error"
+
+
+class WarningPlayer(TrotStub):
+    def step(self, state, goals, step):
+        warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+        return super().step(state, goals, step)
+
+
+def test_a_warning_is_not_printed_by_the_threads_that_control_the_robot(stage, recwarn):
+    stage.deployment.player = WarningPlayer(GO2)
+    assert run(stage).played
+    assert len(recwarn) == 0
+
+
+def test_a_motion_service_is_noticed_after_questions_that_failed(stage):
+    answers = iter([ConnectionError("no answer"), ConnectionError("no answer"), "normal"])
+
+    def ask() -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    outcome = DeploySession(stage.deployment, Operator(), 0.05, ask).run()
+    assert outcome.reason == "motion service active again"
 
 
 def test_no_thread_is_left(stage):

@@ -162,12 +162,15 @@ class DeployGuard:
     """DDS domain; robots use 0."""
 
     silence: float = 0.05
-    """Seconds without a heartbeat before it brakes."""
+    """Seconds without a heartbeat before it brakes, 0.02 to 0.2."""
 
     def run(self) -> int:
         from keystride.deploy.guard import stand_guard
 
-        return stand_guard(self.interface, self.domain, self.silence)
+        try:
+            return stand_guard(self.interface, self.domain, self.silence)
+        except ValueError as error:
+            raise UserError(str(error)) from error
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from keystride.deploy.unitree.codec import LowReading
 from keystride.geometry import GRAVITY
 from keystride.robot.description import Floats
 
-TICK_OF_STATES, TICK_OF_TIME = 0.002, 0.001  # s: a tick counts either states or milliseconds
+STATE_PERIOD = 0.002  # s between low states
+RATE_MEMORY = 0.5  # s over which the time between low states is averaged
 FROZEN_TURN = 0.05  # rad by the gyroscope without a change of the IMU's orientation, which then counts as frozen
 LONGEST_TURN = 0.05  # s of turning that one low state may stand for
 
@@ -33,6 +34,7 @@ class StateFreshness:
     tick: int | None = None
     tick_at: float = -np.inf
     imu_at: float = -np.inf
+    interval: float = STATE_PERIOD  # s between states, averaged
     _imu: bytes = b""
     _orientation: bytes = b""
     _turned: Floats = field(default_factory=lambda: np.zeros(3))  # rad by the gyroscope since the orientation changed
@@ -41,7 +43,10 @@ class StateFreshness:
         """Return whether this low state is newer than the last."""
         if self.tick is not None and not 0 < (low.tick - self.tick) % 2**32 < 2**31:
             return False
-        dt = min(now - self.tick_at, LONGEST_TURN)
+        gap = now - self.tick_at
+        if np.isfinite(gap):
+            self.interval += min(gap / RATE_MEMORY, 1.0) * (gap - self.interval)
+        dt = min(gap, LONGEST_TURN)
         self.tick, self.tick_at = low.tick, now
         imu, orientation = low.gyroscope.tobytes() + low.accelerometer.tobytes(), low.quaternion.tobytes()
         self._turned = self._turned + low.gyroscope * dt if orientation == self._orientation else np.zeros(3)
@@ -71,7 +76,7 @@ class SensorConsistency:
         self.imu = 0.0
         self.frozen = False
         self._counts: list[int] = []  # ticks from one state to the next, at first
-        self._unit = TICK_OF_TIME  # s per tick
+        self._unit = 0.0  # s per tick
         self._last: LowReading | None = None
         self._joint_error = np.zeros(12)  # rad
         self._turn_error = np.zeros(3)  # rad, base frame
@@ -92,14 +97,15 @@ class SensorConsistency:
     def _elapsed(self, low: LowReading) -> float:
         """Return the time between the last state and this one by the robot's clock, s; 0 until its unit is known.
 
-        Arrivals are irregular, and a simulated robot falls behind on a busy machine.
+        A tick may count states, milliseconds or anything else. Arrivals are irregular, and a simulated robot falls
+        behind on a busy machine, so the clock of this computer is not used.
         """
         if self._last is None:
             return 0.0
         count = (low.tick - self._last.tick) % 2**32
         if len(self._counts) < self.config.calibration:
             self._counts.append(count)
-            self._unit = TICK_OF_TIME if np.median(self._counts) > 1.0 else TICK_OF_STATES
+            self._unit = STATE_PERIOD / float(np.median(self._counts))
             return 0.0
         return count * self._unit
 

@@ -70,6 +70,11 @@ class Link(Protocol):
         """Number of low commands that other programs have sent."""
         ...
 
+    @property
+    def other_states(self) -> int:
+        """Number of low states that other robots have sent."""
+        ...
+
     def send(self, command: Record) -> None: ...
 
 
@@ -284,7 +289,10 @@ class Deployment:
             battery=low.battery,
             battery_status=low.battery_status,
             motor_temperature=low.motor_temperature,
+            state_interval=self._fresh.interval,
+            ramp_lag=self.safety.ramp_lag(now, low.joint_angles),
             other_writer=others != self._others,
+            other_robot=self.link.other_states > 0,
             motion_service=self.motion_service,
             emergency=self.emergency,
         )

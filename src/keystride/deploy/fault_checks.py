@@ -13,7 +13,7 @@ from keystride.robot.description import Floats, Robot
 
 
 class DeployState(Enum):
-    IDLE = "idle"  # no torque
+    IDLE = "idle"  # no stiffness, joints braked
     STANDING_UP = "standing up"  # along a ramp from the present joint angles
     READY = "ready"  # standing, waiting for the operator
     RUNNING = "running"  # following the policy's targets
@@ -75,6 +75,8 @@ class Limits:
     """Stiffness and damping change no faster than this, N m/rad and N m s/rad per second."""
     torque_share: float = 1.0
     """Share of each motor's peak torque that a target may ask for."""
+    ramp_lag: float = 0.6
+    """Distance of a joint from where a ramp wants it, rad, that is a fault when it lasts."""
     joint_overrun: float = 0.1
     """A joint measured this far outside its range, rad."""
     joint_speed_share: float = 1.3
@@ -101,6 +103,8 @@ class Limits:
     """Time without an accepted pose while running, s."""
     policy_age: float = 0.10
     """Time without new targets while running, s."""
+    state_interval: float = 0.015
+    """Mean time between low states, s."""
     command_gap: float = 0.05
     """Time between two commands, s."""
     battery: float = 10.0
@@ -132,7 +136,10 @@ class Reading:
     battery: float  # percent
     battery_status: int
     motor_temperature: float  # degrees Celsius, the hottest
+    state_interval: float = 0.0  # s between low states, averaged
+    ramp_lag: float = 0.0  # rad between a ramp's target and the joint farthest from it; 0 without a ramp
     other_writer: bool = False  # another program sends low commands
+    other_robot: bool = False  # another robot sends low states
     motion_service: str = ""  # the robot's motion service, if it has taken the motors again
     motor_frozen: bool = False  # a motor repeats its measurement although its target moves
     joint_conflict: float = 0.0  # between joint angles and speeds, share of what is allowed
@@ -194,12 +201,21 @@ def _not_believed(r: Reading, limits: Limits, robot: Robot) -> bool:
 CHECKS: tuple[Check, ...] = (
     Check("emergency stop", Event.FAULT, ALWAYS, lambda r, limits, robot: r.emergency is not None),
     Check("low state lost", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.state_age <= limits.state_age),
+    Check(
+        "low states too rare",
+        Event.FAULT,
+        ALWAYS,
+        lambda r, limits, robot: not r.state_interval <= limits.state_interval,
+    ),
     Check("low state invalid", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.state_valid),
     Check("IMU frozen", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_age <= limits.state_age),
     Check("tilted too far", Event.FAULT, ALWAYS, _tilted),
     Check("IMU contradicts itself", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_conflict <= 1.0),
     Check("joint out of range", Event.FAULT, RISING | POWERED, _overrun, patience=0.02),
     Check("joint too fast", Event.FAULT, POWERED, _too_fast, patience=0.02),
+    Check(
+        "joints do not follow", Event.FAULT, POWERED, lambda r, limits, robot: not r.ramp_lag <= limits.ramp_lag, 0.3
+    ),
     Check("motor frozen", Event.FAULT, POWERED, lambda r, limits, robot: r.motor_frozen),
     Check("joint angles contradict speeds", Event.FAULT, POWERED, lambda r, limits, robot: not r.joint_conflict <= 1.0),
     Check("torque too high", Event.FAULT, POWERED, _too_strong, patience=0.05),
@@ -212,6 +228,7 @@ CHECKS: tuple[Check, ...] = (
         "command stream late", Event.FAULT, POWERED, lambda r, limits, robot: not r.command_gap <= limits.command_gap
     ),
     Check("another program sends commands", Event.FAULT, ALWAYS, lambda r, limits, robot: r.other_writer),
+    Check("second robot on the network", Event.FAULT, ALWAYS, lambda r, limits, robot: r.other_robot),
     Check("motion service active again", Event.FAULT, ALWAYS, lambda r, limits, robot: bool(r.motion_service)),
     Check("height out of range", Event.FAULT, WHILE_RUNNING, _height_off, patience=0.04),
     Check("outside the fence", Event.STOP, WHILE_RUNNING, lambda r, limits, robot: not r.distance <= limits.fence),

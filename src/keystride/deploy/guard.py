@@ -12,14 +12,16 @@ ssh, where it survives a failure of this computer or its cable (`keystride deplo
 import contextlib
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from keystride.deploy.clock import GUARD_PRIORITY, Lateness, Latest, clock_ticks, real_time
 
 HEARTBEAT_TIMEOUT = 0.05  # s without a heartbeat after which the guard brakes
+SILENCE_RANGE = (0.02, 0.2)  # s: allowed values of this timeout
 BRAKING = 5.0  # s of brake commands
 BRAKE_PERIOD = 0.002  # s between brake commands
 DISCOVERY_TIMEOUT = 5.0  # s to wait for the robot to be discovered
@@ -135,7 +137,8 @@ class Guards:
 def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT) -> int:
     """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked.
 
-    Return 2 without standing by if the robot cannot be reached: such a guard could not brake it.
+    Return 2 without standing by if the robot cannot be reached: such a guard could not brake it. Raise ValueError for a
+    timeout that would brake a healthy deployment or come too late.
     """
     from keystride.deploy.unitree.codec import brake_record
     from keystride.deploy.unitree.link import (
@@ -149,6 +152,10 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
     )
     from keystride.deploy.unitree.wire_format import seal
 
+    shortest, longest = SILENCE_RANGE
+    if not shortest <= silence <= longest:
+        raise ValueError(f"silence {silence:g} s is outside the range {shortest:g} to {longest:g} s")
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection is a reason to brake, not to leave
     participant = join(interface, domain)
     commands = Publication(participant, LOW_CMD_TOPIC, LowCmd)
     record = brake_record()
@@ -168,12 +175,18 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
         os.write(1, STANDING_BY)
         if not silent(0, 1, silence):
             return 0
-        end = time.monotonic() + BRAKING
-        for now in clock_ticks(BRAKE_PERIOD, Lateness()):
-            commands.send(sample)
-            if now > end:
-                return 1
+        keep_braking(lambda: commands.send(sample), BRAKING)
     return 1
+
+
+def keep_braking(send: Callable[[], None], seconds: float) -> None:
+    """Send brake commands for some time; one that fails does not prevent the next."""
+    end = time.monotonic() + seconds
+    for now in clock_ticks(BRAKE_PERIOD, Lateness()):
+        with contextlib.suppress(Exception):
+            send()
+        if now > end:
+            return
 
 
 def silent(source: int, answers: int, silence: float) -> bool:

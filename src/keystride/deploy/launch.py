@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keystride.deploy.clock import real_time
-from keystride.deploy.deployment import Deployment, Link
+from keystride.deploy.deployment import Deployment
 from keystride.deploy.fault_checks import Limits
 from keystride.deploy.guard import Guard, Guards, local_guard
 from keystride.deploy.log.flight import FlightLog
@@ -41,6 +40,14 @@ if TYPE_CHECKING:
 
 LISTEN = 0.5  # s to listen for another program's commands before sending any
 GUARD_START = 60.0  # s to wait for a guard, which may be reached over ssh
+RANGES = {  # of the numbers on the command line
+    "fence": (0.1, 1000.0),
+    "pose-latency": (0.0, 0.1),
+    "pose-offset": (-1.0, 1.0),
+    "pose-yaw": (-360.0, 360.0),
+    "settle": (0.1, 60.0),
+    "start-after": (0.0, 3600.0),
+}
 
 
 @dataclass(frozen=True)
@@ -73,10 +80,19 @@ class Plan:
 class Connection:
     """The link to a robot and its motion services."""
 
-    link: Link
-    released: list[str]  # motion services that held the motors before
-    active: Callable[[], str]  # the one that holds them now; empty if none does or there is no answer
-    select: Callable[[str], None]
+    link: "RobotLink"
+    switcher: "Client"
+    sport: "Client"
+    released: list[str] = field(default_factory=list)  # motion services that held the motors before
+
+    def active_service(self) -> str:
+        """Return the motion service that holds the motors; empty if none does or there is no answer."""
+        from keystride.deploy.unitree.link import ServiceError, active_mode
+
+        try:
+            return active_mode(self.switcher, attempts=3)
+        except ServiceError:
+            return ""
 
 
 @dataclass
@@ -114,9 +130,10 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         if log is not None:
             stack.callback(log.close)
 
-        connection = connect(plan, stack, say)
+        connection = connect(plan, stack)
         source = opened_source(plan, stack)
         wait_for_guards(guards, say)
+        take_motors(connection, plan.interface, say)
         deployment = Deployment(
             robot,
             connection.link,
@@ -137,6 +154,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
 
 def checked(plan: Plan, robot: Robot, say: Callable[[str], None]) -> tuple[Script, ScriptPlayer]:
     """Run all checks that need no robot, the operator's checklist last. Raise Refused for a plan that fails one."""
+    check_ranges(plan)
     script = checked_script(plan.script, robot, doubtful=plan.doubtful)
     player = open_player(plan.policy, robot, plan.interface, inbetween=plan.inbetween)
     for line in outside(plan.script, player, script, allowed=plan.outside_training):
@@ -150,6 +168,23 @@ def checked(plan: Plan, robot: Robot, say: Callable[[str], None]) -> tuple[Scrip
     return script, player
 
 
+def check_ranges(plan: Plan) -> None:
+    """Raise Refused for a number that makes no sense, before it can fail while the robot moves."""
+    numbers = {
+        "fence": [] if plan.fence is None else [plan.fence],
+        "pose-latency": [plan.pose_latency],
+        "pose-offset": list(plan.mounting.offset),
+        "pose-yaw": [plan.mounting.yaw],
+        "settle": [plan.settle],
+        "start-after": [] if plan.start_after is None else [plan.start_after],
+    }
+    for name, values in numbers.items():
+        low, high = RANGES[name]
+        for value in values:
+            if not low <= value <= high:
+                raise Refused(f"--{name} {value:g} is outside the range {low:g} to {high:g}")
+
+
 def wait_for_guards(guards: Guards, say: Callable[[str], None]) -> None:
     for guard in guards.guards:
         if trouble := guard.wait(GUARD_START):
@@ -157,18 +192,11 @@ def wait_for_guards(guards: Guards, say: Callable[[str], None]) -> None:
         say(f"guard ready: process {guard.pid}")
 
 
-def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connection:
-    """Connect to the robot and have it release its motors."""
+def connect(plan: Plan, stack: ExitStack) -> Connection:
+    """Connect to the robot, which keeps its motion service."""
     from cyclonedds.core import DDSException
 
-    from keystride.deploy.unitree.link import (
-        Client,
-        RobotLink,
-        ServiceError,
-        join,
-        release_motors,
-        select_motion_service,
-    )
+    from keystride.deploy.unitree.link import Client, RobotLink, ServiceError, active_mode, join
 
     try:
         participant = join(plan.interface, plan.domain)
@@ -177,16 +205,29 @@ def connect(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> Connect
     link = RobotLink(participant)
     stack.callback(link.close)
     wait_for_robot(link, plan)
-    switcher, sport = (Client(participant, name) for name in (MOTION_SWITCHER, SPORT))
-    stack.callback(switcher.close)
-    stack.callback(sport.close)
+    connection = Connection(link, Client(participant, MOTION_SWITCHER), Client(participant, SPORT))
+    stack.callback(connection.switcher.close)
+    stack.callback(connection.sport.close)
     try:
-        released = release_motors(switcher, sport)
+        service = active_mode(connection.switcher)
     except ServiceError as error:
         raise Refused(str(error)) from error
+    listen_for_others(link, plan.interface, service)
+    return connection
+
+
+def take_motors(connection: Connection, interface: str, say: Callable[[str], None]) -> None:
+    """Have the robot lie down and release its motors; the last step before it is driven."""
+    from keystride.deploy.unitree.link import ServiceError, release_motors
+
+    try:
+        released = release_motors(connection.switcher, connection.sport)
+    except ServiceError as error:
+        raise Refused(str(error)) from error
+    connection.released = released
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
-    listen_for_others(link, plan.interface)
-    return Connection(link, released, partial(active_service, switcher), partial(select_motion_service, switcher))
+    if released:  # its commands have ended, so that others can be heard
+        listen_for_others(connection.link, interface)
 
 
 def wait_for_robot(link: "RobotLink", plan: Plan) -> None:
@@ -197,24 +238,17 @@ def wait_for_robot(link: "RobotLink", plan: Plan) -> None:
     raise Refused(f"no robot on {plan.interface}: no low state within {plan.connect:g} s")
 
 
-def listen_for_others(link: "RobotLink", interface: str) -> None:
-    """Raise Refused if another program sends commands; call this once no motion service holds the motors."""
+def listen_for_others(link: "RobotLink", interface: str, service: str = "") -> None:
+    """Raise Refused if there is another robot, or another program than the active motion service sends commands."""
     before = link.other_commands
     time.sleep(LISTEN)
-    if link.other_commands > before:
+    if link.other_states:
+        raise Refused(f"more than one robot on {interface}: all of them would obey the commands")
+    if link.other_commands > before and not service:
         raise Refused(
             f"another program sends commands to the robot on {interface}: "
             f"{link.other_commands - before} within {LISTEN:g} s"
         )
-
-
-def active_service(switcher: "Client") -> str:
-    from keystride.deploy.unitree.link import ServiceError, active_mode
-
-    try:
-        return active_mode(switcher, attempts=3)
-    except ServiceError:
-        return ""
 
 
 def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
@@ -246,7 +280,7 @@ def _deploy(plan: Plan, robot: Robot, report: Path | None, say: Callable[[str], 
         say(KEYS_HELP if operator.terminal is not None else "no terminal: the remote's B button is the emergency stop")
         status = StatusStream(plan.status)
         with status.follow(deployment):
-            outcome = DeploySession(deployment, operator, plan.settle, ready.connection.active).run()
+            outcome = DeploySession(deployment, operator, plan.settle, ready.connection.active_service).run()
         status.end(deployment, outcome)
         for line in outcome_lines(deployment, outcome):
             say(line)
@@ -263,16 +297,16 @@ def _deploy(plan: Plan, robot: Robot, report: Path | None, say: Callable[[str], 
 
 def restore(plan: Plan, ready: Prepared, outcome: Outcome, say: Callable[[str], None]) -> str:
     """Select the motion service again if asked to and the script was played; return its name."""
-    from keystride.deploy.unitree.link import ServiceError
+    from keystride.deploy.unitree.link import ServiceError, select_motion_service
 
     if not plan.restore:
         return ""
-    if not outcome.played:
+    if not (outcome.played and outcome.damped):
         say("motion service not selected: the robot was stopped and may not lie flat; check it first")
         return ""
     name = (ready.connection.released or ["normal"])[0]
     try:
-        ready.connection.select(name)
+        select_motion_service(ready.connection.switcher, name)
     except ServiceError as error:
         say(f"motion service not selected: {error}")
         return ""

@@ -112,9 +112,9 @@ def fence_around(script: Script, robot: Robot) -> float:
 
 
 def check_pose(pose: str, interface: str) -> None:
-    if pose == "sim" and interface not in LOOPBACK:
+    if (pose == "sim" or pose.startswith("mock:")) and interface not in LOOPBACK:
         raise Refused(
-            f"--pose sim works only with the simulated robot on {LOOPBACK[0]}; choose a pose source for {interface}"
+            f"--pose {pose} works only with the simulated robot on {LOOPBACK[0]}; choose a pose source for {interface}"
         )
 
 

@@ -41,11 +41,6 @@ def uniform(stiffness: float, damping: float) -> Gains:
 RAMP_GAINS = uniform(RAMP_STIFFNESS, RAMP_DAMPING)
 
 
-def limp() -> MotorCommand:
-    """Return a command without any torque."""
-    return MotorCommand(np.zeros(12), np.zeros(12), np.zeros(12))
-
-
 def brake() -> MotorCommand:
     """Return a command without stiffness that brakes the joints."""
     return MotorCommand(np.zeros(12), np.zeros(12), np.full(12, BRAKE))
@@ -89,15 +84,19 @@ def smooth(x: float) -> float:
 def hold_back(
     target: Floats, last: Floats, *, dt: float, gains: Gains, reading: Reading, limits: Limits, robot: Robot
 ) -> Floats:
-    """Clip a target to the joint range, then to the rate, and last to what the motors' torque allows."""
-    bounded = np.clip(target, robot.lower + limits.joint_margin, robot.upper - limits.joint_margin)
+    """Clip a target to the rate, then to what the motors' torque allows, and last to the joint range.
+
+    A fast joint near the end of its range cannot satisfy all three: the range takes precedence over the torque, which
+    the motors limit by themselves, and the torque over the rate.
+    """
+    lower, upper = robot.lower + limits.joint_margin, robot.upper - limits.joint_margin
     step = limits.target_rate * dt
-    stepped = np.clip(bounded, last - step, last + step)
+    stepped = np.clip(np.clip(target, lower, upper), last - step, last + step)
     # stiffness * (target - angle) - damping * speed stays within the limit
     softness = 1.0 / np.maximum(gains.stiffness, 1e-3)
     centre = reading.joint_angles + gains.damping * reading.joint_velocities * softness
     reach = limits.torque_share * robot.torque_limit * softness
-    return np.clip(stepped, centre - reach, centre + reach)
+    return np.clip(np.clip(stepped, centre - reach, centre + reach), lower, upper)
 
 
 def approach(gains: Gains, wanted: Gains, *, dt: float, limits: Limits) -> Gains:
@@ -122,7 +121,7 @@ class Safety:
     _since: float = 0.0
     _before: float | None = None
     _target: Floats | None = None  # the last one sent
-    _gains: Gains = field(default_factory=lambda: uniform(0.0, 0.0))  # the last ones sent
+    _gains: Gains = field(default_factory=lambda: uniform(0.0, BRAKE))  # the last ones sent
     _failed: dict[str, float] = field(default_factory=dict)  # since when each check has failed
 
     @property
@@ -148,11 +147,14 @@ class Safety:
         self._before = now
         self._check(now, reading)
         self._advance(now, reading)
-        if self.state is DeployState.IDLE:
-            return limp()
-        if self.state is DeployState.DAMPING:
+        if self.state in (DeployState.IDLE, DeployState.DAMPING):
             return brake()
         return self._drive(now, dt, reading, policy_target)
+
+    def ramp_lag(self, now: float, joints: Floats) -> float:
+        """Return the distance between the ramp's target and the joint farthest from it, rad; 0 without a ramp."""
+        wanted = self._ramp_target(now)
+        return 0.0 if wanted is None else float(np.abs(wanted - joints).max())
 
     def _check(self, now: float, reading: Reading) -> None:
         for check in self.checks:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
@@ -214,7 +215,8 @@ class DeploySession:
         """Stand up, play, lie down; end in damping."""
         gc.freeze()  # objects made so far are no longer scanned, which would pause the stream
         sys.setswitchinterval(0.0005)  # s: a quarter of the stream's period
-        with stop_signals(self.deployment), single_keys(self.operator.terminal):
+        with stop_signals(self.deployment), single_keys(self.operator.terminal), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # printing one could block the stream
             self._stream.start()
             self._control.start()
             if self._ask is not None:
@@ -266,7 +268,8 @@ class DeploySession:
         self.deployment.report(time.monotonic(), self.failure)
 
     def _brake_tick(self, now: float) -> None:
-        self.deployment.send(now, brake())
+        with contextlib.suppress(Exception):  # try again at the next tick
+            self.deployment.send(now, brake())
 
     def _control_failed(self, error: BaseException) -> None:
         # The check of the targets' age stops the robot.
@@ -275,7 +278,7 @@ class DeploySession:
     def _watch_service(self) -> None:
         assert self._ask is not None
         while not self._over_event.wait(SERVICE_EVERY):
-            name = self._ask()
-            if name:
-                self.deployment.motion_service = name
+            with contextlib.suppress(Exception):  # ask again later
+                self.deployment.motion_service = self._ask()
+            if self.deployment.motion_service:
                 return

@@ -42,6 +42,13 @@ def test_the_load_of_the_feet_is_the_weight():
     assert load.min() > 15.0
 
 
+def test_a_leg_that_is_reported_as_straight_carries_nothing():
+    """A motor board that sends zeros gives a leg whose Jacobian cannot be inverted."""
+    odometry = LegOdometry(GO2)
+    _, jacobian = odometry.legs(np.zeros(12))
+    assert (odometry.load(jacobian, np.zeros(12), np.array([0.0, 0.0, 1.0])) == 0.0).all()
+
+
 TURNING = Script(keyframes=(Keyframe(time=2.0, position=(0.5, 0.15), yaw=30.0),))
 
 

@@ -7,7 +7,7 @@ import pytest
 from keystride import geometry
 from keystride.deploy.pose.estimator import OdometryPoses
 from keystride.deploy.pose.mocap import body_index, natnet_bodies, open_source, qualisys_body, ros_pose
-from keystride.deploy.pose.source import Mounting, UdpPoses
+from keystride.deploy.pose.source import DEFAULT_PORT, Mounting, UdpPoses
 
 TURN = geometry.from_yaw(np.asarray(0.7))
 
@@ -55,6 +55,7 @@ def test_qualisys_bodies_by_name():
 def test_udp_sources_open_where_they_are_told():
     source = open_source("udp://127.0.0.1:0", Mounting())
     assert isinstance(source, UdpPoses)
+    assert source.port not in (0, DEFAULT_PORT)  # port 0 is any free one
     source.close()
 
 

@@ -57,6 +57,7 @@ GARBAGE = [
     b'{"position": [0, 0, Infinity], "orientation": [1, 0, 0, 0]}',
     b'{"position": [0, 0, 0], "orientation": [0, 0, 0, 0]}',
     b'{"position": [0, 0, 0], "orientation": [2, 0, 0, 0]}',
+    b'{"position": [1e308, 1e308, 1e308], "orientation": [1, 0, 0, 0]}',
     b'{"position": "here", "orientation": [1, 0, 0, 0]}',
     b'{"position": [0, 0, {}], "orientation": [1, 0, 0, 0]}',
     b"[" * 4000,

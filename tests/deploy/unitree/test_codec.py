@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keystride.deploy.safety import MotorCommand, brake, limp
+from keystride.deploy.safety import MotorCommand, brake
 from keystride.deploy.sim.robot import Sensed, SimulatedGo2
 from keystride.deploy.unitree import codec
 from keystride.robot.go2 import GO2
@@ -37,7 +37,10 @@ def test_the_first_motor_is_the_front_right_hip():
     assert not record["motor_cmd"]["q"][1:12].any()
 
 
-@pytest.mark.parametrize(("command", "kd"), [(limp(), 0.0), (brake(), 3.0)])
+LIMP = MotorCommand(np.zeros(12), np.zeros(12), np.zeros(12))
+
+
+@pytest.mark.parametrize(("command", "kd"), [(LIMP, 0.0), (brake(), 3.0)])
 def test_without_stiffness_no_position_is_given(command, kd):
     motors = codec.encode_command(GO2, command)["motor_cmd"][:12]
     assert (motors["kp"] == 0.0).all()
@@ -93,3 +96,13 @@ def test_buttons_come_back(buttons):
 
 def test_the_b_button_is_the_tenth_bit():
     assert codec.encode_buttons(frozenset({"B"})) == bytes([0, 0b10])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("name", ["q", "dq", "tau_est", "gyroscope", "accelerometer"])
+def test_a_state_with_a_value_that_no_sensor_measures_is_invalid(name, value):
+    record = codec.encode_state(GO2, SimulatedGo2(GO2).sense(), 7)
+    assert codec.decode_state(GO2, record).valid
+    place = record["imu_state"] if name in ("gyroscope", "accelerometer") else record["motor_state"]
+    place[name][2] = value
+    assert not codec.decode_state(GO2, record).valid

@@ -154,6 +154,20 @@ def test_commands_and_states_cross(participant):
         part.close()
 
 
+def test_states_of_a_second_robot_are_counted_and_not_used(participant):
+    first, second = (Publication(participant, LOW_STATE_TOPIC, LowState) for _ in range(2))
+    link = RobotLink(participant)
+    ours, theirs = (encode_state(GO2, SimulatedGo2(GO2).sense(), tick) for tick in (5, 1_000_005))
+    for record in (ours, theirs):
+        seal(record)
+    assert keep(lambda: link.states.value is not None, lambda: first.send(LowState(ours)))
+    assert link.other_states == 0
+    assert keep(lambda: link.other_states > 0, lambda: second.send(LowState(theirs)))
+    assert link.states.value is not None
+    assert link.states.value["tick"] == 5
+    link.close()
+
+
 def test_a_writer_that_goes_away_does_not_deafen_a_reader(participant):
     heard = []
     reader = Subscription(participant, "rt/away", LowCmd, heard.append)

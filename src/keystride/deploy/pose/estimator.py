@@ -106,8 +106,14 @@ class LegOdometry:
         return feet + self._root, jacobian
 
     def load(self, jacobian: Floats, torques: Floats, up: Floats) -> Floats:
-        """Return the force of each foot on the ground, (4,) N, from the static equilibrium of its leg."""
-        force = np.linalg.solve(jacobian.transpose(0, 2, 1), torques.reshape(4, 3, 1))[..., 0]  # of foot on ground
+        """Return the force of each foot on the ground, (4,) N, from the static equilibrium of its leg.
+
+        Return zeros if a leg is stretched out exactly, as reported by a motor board that sends zeros.
+        """
+        try:
+            force = np.linalg.solve(jacobian.transpose(0, 2, 1), torques.reshape(4, 3, 1))[..., 0]  # of foot on ground
+        except np.linalg.LinAlgError:
+            return np.zeros(4)
         return -(force @ up)
 
     def _velocities(self, matrix: Floats, feet: Floats, jacobian: Floats, low: LowReading) -> Floats:

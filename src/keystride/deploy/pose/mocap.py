@@ -202,7 +202,7 @@ def quaternion(matrix: Floats) -> Floats:
 
 
 def _udp(url: SplitResult, mounting: Mounting) -> PoseSource:
-    return UdpPoses(mounting, url.hostname or "127.0.0.1", url.port or DEFAULT_PORT)
+    return UdpPoses(mounting, url.hostname or "127.0.0.1", DEFAULT_PORT if url.port is None else url.port)
 
 
 def _optitrack(url: SplitResult, mounting: Mounting) -> PoseSource:

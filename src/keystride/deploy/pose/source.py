@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from keystride.deploy.pose.estimator import LegOdometry
 
 DEFAULT_PORT = 9870
+FARTHEST = 1e4  # m from the origin; a pose beyond it is invalid
 LATEST = 0.1  # s by which a pose may arrive later than the fastest one
 CLOCK_DRIFT = 1e-4  # s per second between the source's clock and ours
 RESTARTED = 1.0  # s without a pose after which a source may restart its numbers
@@ -49,9 +50,9 @@ class Pose:
         """Raise ValueError for values that are not a pose."""
         if self.position.shape != (3,) or self.orientation.shape != (4,):
             raise ValueError("a pose has 3 coordinates and a quaternion of 4 numbers")
-        if not (np.isfinite(self.position).all() and np.isfinite(self.orientation).all()):
-            raise ValueError("a pose has finite numbers")
-        if abs(math.sqrt(float(self.orientation @ self.orientation)) - 1.0) > 0.05:
+        if not (np.abs(self.position) <= FARTHEST).all():
+            raise ValueError(f"a pose has coordinates within {FARTHEST:g} m")
+        if not abs(math.sqrt(float(self.orientation @ self.orientation)) - 1.0) <= 0.05:
             raise ValueError("a pose has a quaternion of length 1")
 
 
@@ -136,6 +137,7 @@ class Poses:
             if stamp is not None and not math.isfinite(stamp):
                 raise ValueError("a time is finite")
             body = Pose(np.asarray(position, np.float64), np.asarray(orientation, np.float64), stamp, number)
+            base = self.mounting.base(body)
         except (ValueError, TypeError, OverflowError):
             self.invalid += 1
             return
@@ -146,7 +148,7 @@ class Poses:
             self.late += 1
             return
         self._last, self._came = body, now
-        self.poses.put(replace(self.mounting.base(body), delay=delay), now)
+        self.poses.put(replace(base, delay=delay), now)
 
     def _is_old(self, body: Pose, now: float) -> bool:
         last = self._last

@@ -5,8 +5,14 @@ from typing import Any
 
 from keystride.deploy.unitree.codec import BATTERY_DISCHARGING
 
-STANDING_UP_LINE, RUNNING_LINE = "idle -> standing up", "ready -> running"  # lines that the deployment prints
-AT = 0.8  # s after one of them: while the robot walks, or is half-way up
+# Lines that the deployment prints, in order.
+GUARD_LINE, STANDING_UP_LINE, RUNNING_LINE, STOPPING_LINE = MARKS = (
+    "guard ready",
+    "idle -> standing up",
+    "ready -> running",
+    "running -> stopping",
+)
+AT = 0.8  # s after one of them: while the robot walks, or is half-way up or down
 
 PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`
 
@@ -42,8 +48,9 @@ class Case:
     expected: str  # in words, for the table
     exit_code: int
     reason: str = ""
-    does: Disturb | Act | None = None  # the fault, caused at AT
-    after: str = RUNNING_LINE  # the line from which AT counts
+    does: Disturb | Act | None = None  # the fault
+    after: str = RUNNING_LINE  # the line after which it is caused
+    at: float = AT  # s after that line
     before: Disturb | None = None  # a disturbance from the beginning
     robot: tuple[str, ...] = LYING
     deploy: tuple[str, ...] = ()
@@ -113,6 +120,27 @@ PROCESS: tuple[Case, ...] = (
         still_commanded=True,
     ),
     Case(
+        "process killed with -9 while starting",
+        "no motor moves",
+        KILLED,
+        does=Act("kill"),
+        after=GUARD_LINE,
+        at=0.0,
+        never_stiff=True,
+    ),
+    *(
+        Case(
+            f"process killed with -9 while {state}",
+            "the guard brakes the robot",
+            KILLED,
+            does=Act("kill"),
+            after=line,
+            soft_within=0.3,
+            still_commanded=True,
+        )
+        for state, line in (("standing up", STANDING_UP_LINE), ("lying down", STOPPING_LINE))
+    ),
+    Case(
         "process stopped for 1 s (SIGSTOP, debugger, swap)",
         "the guard brakes the robot, damping on return",
         STOPPED,
@@ -125,6 +153,25 @@ PROCESS: tuple[Case, ...] = (
         STOPPED,
         policy="STUB-HOG",
         upright=False,
+    ),
+    Case(
+        "second deployment started meanwhile",
+        "refuses the second, plays the script",
+        PLAYED,
+        does=Act("start again"),
+        after=STANDING_UP_LINE,
+        at=0.0,
+        prints="another program sends commands",
+    ),
+    Case(
+        "guard killed with -9 before the robot moves",
+        "damping, no motor moves",
+        STOPPED,
+        "emergency stop",
+        Act("kill guard"),
+        after=GUARD_LINE,
+        at=0.0,
+        never_stiff=True,
     ),
     _damps("guard killed with -9", Act("kill guard")),
     _damps("guard stopped (SIGSTOP)", Act("stop guard"), soft_within=2.0),
@@ -158,6 +205,16 @@ BEFORE: tuple[Case, ...] = (
         "cannot reach the robot",
         deploy=("--guard", "ELSEWHERE"),
         never_stiff=True,
+    ),
+    Case(
+        "no poses, sport service active",
+        "refused, the motion service keeps the motors",
+        REFUSED,
+        "no pose from",
+        robot=(),
+        deploy=("--pose", "udp://127.0.0.1:0"),
+        never_stiff=True,
+        back_to_normal=True,
     ),
     Case(
         "simulated poses for a real robot",
@@ -200,6 +257,22 @@ BEFORE: tuple[Case, ...] = (
         before=Disturb("other_writer"),
         never_stiff=True,
     ),
+    Case(
+        "second robot on the network at the start",
+        REFUSES,
+        REFUSED,
+        "more than one robot",
+        before=Disturb("other_robot"),
+        never_stiff=True,
+    ),
+    Case(
+        "robot ignores commands",
+        "damping when it does not stand up",
+        STOPPED,
+        "joints do not follow",
+        before=Disturb("deaf"),
+        never_stiff=True,
+    ),
 )
 
 STATE_CASES: tuple[Case, ...] = (
@@ -214,12 +287,15 @@ STATE_CASES: tuple[Case, ...] = (
     _damps("accelerometer without gravity", Disturb("accelerometer_dead"), "IMU contradicts itself", soft_within=1.0),
     _damps("motors of one leg frozen", Disturb("leg_frozen"), "motor frozen", soft_within=0.5),
     _damps("joint speeds all zero", Disturb("speeds_zero"), "joint angles contradict speeds", soft_within=0.6),
+    _damps("motors of one leg report zeros", Disturb("leg_zero"), "joint angles contradict speeds"),
+    _damps("joint angle of 1e30 rad", Disturb("joint_offset", 1e30), "low state invalid"),
     _damps("joint angle jumps by 0.4 rad", Disturb("joint_offset", 0.4), "joint angles contradict speeds"),
     _damps("motor with too much torque", Disturb("overtorque", 1), "torque too high"),
     _damps("joint stalled", Disturb("stalled", 2), "joint stalled", soft_within=1.0),
     _damps("motor reports mode 0", Disturb("motor_off", 4), "motor off", soft_within=0.8),
     _damps("motor loses 200 packets per second", Disturb("motor_lost", 200.0), "motor packet loss", soft_within=0.5),
     _damps("another program sends commands", Disturb("other_writer"), "another program sends commands", upright=False),
+    _damps("second robot on the network", Disturb("other_robot"), "second robot on the network"),
     _damps(
         "motion service takes the motors again",
         Disturb("motion_service", "normal"),
@@ -250,6 +326,8 @@ POSES: tuple[Case, ...] = (
     _comes_down("heading drifts by 40 degrees per second", Disturb("pose_spin", 40.0), "pose rejected"),
     _comes_down("pose drifts by 0.5 m/s", Disturb("pose_drift", 0.5), "pose rejected"),
     _comes_down("pose tilted by 20 degrees", Disturb("pose_tilt", 20.0), "pose rejected"),
+    _comes_down("pose source's clock set back by 10 s", Disturb("pose_clock", -10.0), "pose rejected"),
+    Case("pose source's clock set forward by 10 s", GOES_ON, PLAYED, does=Disturb("pose_clock", 10.0)),
     _comes_down("poses 0.15 s late", Disturb("pose_late", 0.15), "pose rejected"),
 )
 
@@ -270,7 +348,24 @@ NETWORK: tuple[Case, ...] = (
     ),
     Case("leg odometry instead of motion capture", GOES_ON, PLAYED, deploy=("--pose", "odometry")),
     Case("20% of all packets lost", GOES_ON, PLAYED, robot=(*LYING, "--loss", "0.2")),
+    _damps("90% of all packets lost", Disturb("loss", 0.9), "low state", soft_within=1.5, upright=False),
     Case("latency spike of 50 ms", GOES_ON, PLAYED, does=Disturb("delay", 0.05, 0.1)),
 )
 
-CASES: tuple[Case, ...] = (*NETWORK, *PROCESS, *BEFORE, *STATE_CASES, *POSES)
+GROUPS: dict[str, tuple[Case, ...]] = {
+    "network": NETWORK,
+    "process and terminal": PROCESS,
+    "before the start": BEFORE,
+    "robot": STATE_CASES,
+    "poses": POSES,
+}
+CASES: tuple[Case, ...] = tuple(case for group in GROUPS.values() for case in group)
+
+
+def case_table() -> str:
+    """Return a Markdown table of all rows, with those of the same group and expected outcome in one."""
+    rows = [["group", "expected", "faults"], ["---"] * 3]
+    for group, cases in GROUPS.items():
+        for expected in dict.fromkeys(case.expected for case in cases):
+            rows.append([group, expected, "; ".join(case.name for case in cases if case.expected == expected)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -14,16 +14,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from random import SystemRandom
 
 from keystride.deploy.clock import Latest, Ticker, real_time
-from keystride.deploy.selftest.faults import RUNNING_LINE, STANDING_UP_LINE, Act, Disturb
+from keystride.deploy.selftest.faults import MARKS, STANDING_UP_LINE, Act, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
 TAKE_TERMINAL = (
     "import fcntl, os, resource, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); limit = int(sys.argv[1]);"
     "resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)); os.execv(sys.argv[2], sys.argv[2:])"
+)
+NORMAL_PRIORITY = (
+    "import os, sys; os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)); os.execv(sys.argv[1], sys.argv[1:])"
 )
 NO_LIMIT, FULL_DISK = -1, 20_000  # bytes that a file may have
 ROBOT_UP = "simulated Go2"
@@ -133,7 +137,8 @@ class DeployUnderTest:
         self.process = subprocess.Popen(command, stdin=inside, stdout=write, stderr=write, start_new_session=True)
         for descriptor in {inside, write}:
             os.close(descriptor)
-        self.output = Output(read, STANDING_UP_LINE, RUNNING_LINE, QUESTION)
+        self.output = Output(read, *MARKS, QUESTION)
+        self._words = words
 
     def reaches(self, mark: str) -> bool:
         """Wait until a mark is printed; return False if the process ends first."""
@@ -208,6 +213,17 @@ class DeployUnderTest:
     def stop_guard(self, what: str) -> float:
         return self._signal_guard(signal.SIGSTOP)
 
+    def start_again(self, what: str) -> float:
+        """Run the same command a second time until it ends, and add what it prints to the output."""
+        at = time.monotonic()
+        words = [f"{word}.second" if before == "--report" else word for before, word in pairwise(["", *self._words])]
+        command = [sys.executable, "-c", NORMAL_PRIORITY, *PROGRAM, "go2", *words]
+        second = subprocess.run(
+            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START
+        )
+        self.output.lines += f"{second.stdout}{second.stderr}".splitlines()
+        return at
+
     def wait(self, what: str) -> float:
         return time.monotonic()
 
@@ -246,6 +262,7 @@ OPERATOR_ACTS: dict[str, Callable[[DeployUnderTest, str], float]] = {
     "kill guard": DeployUnderTest.kill_guard,
     "kill both": DeployUnderTest.kill_both,
     "stop guard": DeployUnderTest.stop_guard,
+    "start again": DeployUnderTest.start_again,
     "wait": DeployUnderTest.wait,
 }
 

@@ -19,7 +19,7 @@ import numpy as np
 from keystride import geometry
 from keystride.deploy.clock import real_time, real_time_allowed
 from keystride.deploy.preflight import open_player
-from keystride.deploy.selftest.faults import AT, CALM, CASES, PLAYED, Case, Disturb
+from keystride.deploy.selftest.faults import CALM, CASES, GROUPS, PLAYED, Case, Disturb
 from keystride.deploy.selftest.processes import (
     FULL_DISK,
     NO_LIMIT,
@@ -66,6 +66,7 @@ class CaseResult:
     wrong: tuple[str, ...]  # deviations from the expected outcome
     late: float  # s by which the machine kept one of the processes waiting
     attempts: int = 1
+    released: float | None = None  # s from the fault until no joint was held any more
 
     @property
     def passed(self) -> bool:
@@ -181,7 +182,7 @@ def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Pa
     caused: float | None = None
     if case.does is not None and deploy.reaches(case.after):
         with real_time():  # a delay between noting the time and causing the fault would count as the robot's
-            time.sleep(max(AT - deploy.output.marks[case.after].age(), 0.0))
+            time.sleep(max(case.at - deploy.output.marks[case.after].age(), 0.0))
             caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
     code = deploy.close()
     watch.close()  # before the robot leaves real-time priority
@@ -222,7 +223,9 @@ def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -
         wrong += _wrong_place(truth.misses(WALK_SCRIPT, run.started, robot).max(), calm_miss(robot, policy) + MARGIN)
     if wrong and run.late >= KEPT_WAITING:
         wrong.append(f"the machine kept a process waiting for {1000 * run.late:.0f} ms")
-    return CaseResult(case.name, case.expected, _happened(case, run, truth, robot), tuple(wrong), run.late, attempt)
+    released = None if run.caused is None else truth.soft_after(run.caused)
+    happened = _happened(case, run, truth, robot)
+    return CaseResult(case.name, case.expected, happened, tuple(wrong), run.late, attempt, released)
 
 
 def run_script(script: Path, policy: str, folder: Path, domain: int) -> tuple[Run, Truth]:
@@ -307,6 +310,8 @@ def run_cases(robot: Robot, policy: str, only: str, jobs: int, report: Path | No
         print(markdown_table(results))
     else:
         print_table(results)
+    for line in group_lines(results):
+        print(line)
     again = sum(result.attempts > 1 for result in results)
     print(f"{sum(r.passed for r in results)} of {len(results)} rows passed, {again} of them repeated", file=sys.stderr)
     if any(not r.passed and r.late >= KEPT_WAITING for r in results) and not real_time_allowed():
@@ -314,6 +319,23 @@ def run_cases(robot: Robot, policy: str, only: str, jobs: int, report: Path | No
     if report is not None:
         write_atomically(report, json.dumps([asdict(result) for result in results], indent=2))
     return int(not all(result.passed for result in results))
+
+
+def group_lines(results: list[CaseResult]) -> Iterator[str]:
+    """Yield a line per group of rows: how many passed, and the longest time until the joints were released."""
+    found = {result.name: result for result in results}
+    for group, cases in GROUPS.items():
+        ran = [(case, found[case.name]) for case in cases if case.name in found]
+        if not ran:
+            continue
+        line = f"{group}: {sum(result.passed for _, result in ran)} of {len(ran)} rows passed"
+        for words, chosen in (
+            ("damping at once", [r.released for case, r in ran if case.soft_within is not None]),
+            ("lying down first", [r.released for case, r in ran if case.controlled]),
+        ):
+            times = [seconds for seconds in chosen if seconds is not None]
+            line += f"; {words}: joints released within {max(times):.2f} s" if times else ""
+        yield line
 
 
 def markdown_table(results: list[CaseResult]) -> str:

@@ -1,6 +1,6 @@
 """Faults that can be injected into the simulated robot while it runs: in its states, its poses and its network."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ DISTURBANCES: dict[str, Any] = {
     "accelerometer_nan": False,
     "accelerometer_dead": False,  # noise without gravity
     "states_unsealed": False,  # checksum 0
+    "deaf": False,  # commands are ignored
+    "other_robot": False,  # a second robot sends states
     "pose_off": False,
     "pose_nan": False,
     "pose_shift": 0.0,  # m along x
@@ -33,6 +35,7 @@ DISTURBANCES: dict[str, Any] = {
     "pose_tilt": 0.0,  # degrees of roll
     "pose_frozen": False,  # the last pose, with its number and time
     "pose_stuck": False,  # the last pose, with new numbers and times and noise of 0.1 mm
+    "pose_clock": 0.0,  # s added to the times of poses
     "pose_late": 0.0,  # s by which poses arrive later than their time says
     "battery": 90.0,  # percent
     "battery_status": BATTERY_DISCHARGING,
@@ -40,6 +43,7 @@ DISTURBANCES: dict[str, Any] = {
     "motor_off": None,  # number of a motor that reports mode 0
     "motor_lost": 0.0,  # packets lost per second by motor 0
     "leg_frozen": False,  # motors 0 to 2 repeat their last measurement
+    "leg_zero": False,  # motors 0 to 2 report zeros
     "speeds_zero": False,  # all motors report speed 0
     "joint_offset": 0.0,  # rad added to what motor 2 reports
     "stalled": None,  # number of a motor that reports full torque and no speed
@@ -113,6 +117,9 @@ class Disturbances:
         if self.get("leg_frozen", now) and self._state is not None:
             for name in ("q", "dq", "tau_est"):
                 motors[name][:3] = self._state["motor_state"][name][:3]
+        if self.get("leg_zero", now):
+            for name in ("q", "dq", "tau_est"):
+                motors[name][:3] = 0.0
         if self.get("speeds_zero", now):
             motors["dq"] = 0.0
         motors["temperature"] = int(self.get("motor_temperature", now))
@@ -138,6 +145,8 @@ class Disturbances:
             return pose
         if self.get("pose_off", now):
             return None
+        if pose.time is not None:
+            pose = replace(pose, time=pose.time + self.get("pose_clock", now))
         if self._pose is not None and self.get("pose_frozen", now):
             return self._pose
         if self._pose is not None and self.get("pose_stuck", now):

@@ -50,9 +50,12 @@ class DirectLink:
         self.robot = robot
         self.states: Latest[Record] = Latest()
         self.other_commands = 0
+        self.other_states = 0
+        self.deaf = False  # whether the robot ignores commands
 
     def send(self, command: Record) -> None:
-        self.robot.receive(decode_command(self.robot.robot, command))
+        if not self.deaf:
+            self.robot.receive(decode_command(self.robot.robot, command))
 
 
 @dataclass
@@ -97,6 +100,8 @@ class Rehearsal:
         if not look("states_off", now):
             self.link.states.put(record, now)
         self.link.other_commands += int(look("other_writer", now))
+        self.link.other_states += int(look("other_robot", now))
+        self.link.deaf = look("deaf", now)
         self.deployment.motion_service = look("motion_service", now) or ""
 
     def _capture(self, now: float) -> None:

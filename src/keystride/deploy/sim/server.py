@@ -23,7 +23,7 @@ from cyclonedds.domain import DomainParticipant
 
 from keystride.deploy.clock import ROBOT_PRIORITY, Lateness, Ticker, clock_ticks, real_time
 from keystride.deploy.pose.source import DEFAULT_PORT, Pose, pose_message
-from keystride.deploy.safety import FOLDED_LEG, RAMP_GAINS, MotorCommand, Ramp, limp
+from keystride.deploy.safety import FOLDED_LEG, RAMP_GAINS, MotorCommand, Ramp, brake
 from keystride.deploy.sim.disturbances import Disturbances
 from keystride.deploy.sim.robot import FAINT_NOISE, PHYSICS_STEP, VIEWER_FRAME, Noise, SimulatedGo2, open_view
 from keystride.deploy.unitree.codec import (
@@ -93,12 +93,13 @@ class SimulatedRobot:
         self._commands: deque[tuple[float, MotorCommand]] = deque(maxlen=1000)
         self._states: deque[tuple[float, Record]] = deque(maxlen=1000)
         self._captured: deque[tuple[float, Pose]] = deque(maxlen=1000)
-        self._heard = limp()  # the last command received, obeyed or not
+        self._heard = brake()  # the last command received, obeyed or not
         self._slip: float | None = None  # s from simulated to real time
         self._tick = 0
         self._number = 0  # of the last captured pose
         self._participant = participant
         self._intruder: Publication | None = None
+        self._second: Publication | None = None
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._publication = Publication(participant, LOW_STATE_TOPIC, LowState)
         self._open = [
@@ -142,7 +143,7 @@ class SimulatedRobot:
 
     def _received(self, sample: Any) -> None:
         now = time.monotonic()
-        if is_sealed(sample.record) and not self._lost(now):
+        if is_sealed(sample.record) and not self._lost(now) and not self.disturbances.get("deaf", now):
             command = decode_command(self.world.robot, sample.record)
             self._commands.append((now + self._delay(now), command))
 
@@ -170,14 +171,24 @@ class SimulatedRobot:
                 self._publication.send(LowState(due))
         if look("other_writer", now):
             self._intrude()
+        if look("other_robot", now):
+            self._second_robot(record.copy())
 
     def _intrude(self) -> None:
         """Send a low command, as another program on the network would."""
-        record = encode_command(self.world.robot, limp())
+        record = encode_command(self.world.robot, brake())
         seal(record)
         if self._intruder is None:
             self._intruder = Publication(self._participant, LOW_CMD_TOPIC, LowCmd)
         self._intruder.send(LowCmd(record))
+
+    def _second_robot(self, record: Record) -> None:
+        """Send a state, as a second robot on the network would."""
+        record["tick"] += 1_000_000
+        seal(record)
+        if self._second is None:
+            self._second = Publication(self._participant, LOW_STATE_TOPIC, LowState)
+        self._second.send(LowState(record))
 
     def _capture(self, now: float) -> None:
         self._number += 1

@@ -1,6 +1,5 @@
 """Conversion between Unitree's records, in motor order, and the joint order of the rest of the program."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,6 +25,8 @@ MOTION_SWITCHER, SPORT = "motion_switcher", "sport"  # services
 CHECK_MODE, SELECT_MODE, RELEASE_MODE = 1001, 1002, 1003  # calls of the motion switcher
 STAND_DOWN = 1005  # call of the sport service
 NO_SUCH_CALL = 3203
+
+MEASURABLE = (10.0, 200.0, 200.0, 100.0, 500.0)  # rad, rad/s, N m, rad/s, m/s2: far beyond what a Go2 does
 
 BATTERY_DISCHARGING = 8  # `status` of the battery; 7 is charging, 11 to 13 are alarms
 
@@ -91,10 +92,10 @@ class LowReading:
 
     @cached_property
     def valid(self) -> bool:
-        """Whether all values are finite and the quaternion has length 1, within a tenth."""
+        """Whether all values are numbers that a sensor can measure, and the quaternion has length 1 within a tenth."""
         values = (self.joint_angles, self.joint_velocities, self.torques, self.gyroscope, self.accelerometer)
-        finite = math.isfinite(sum(float(value.sum()) for value in values))
-        return finite and 0.81 < float(self.quaternion @ self.quaternion) < 1.21
+        possible = all(np.abs(value).max() <= limit for value, limit in zip(values, MEASURABLE, strict=True))
+        return possible and 0.81 < float(self.quaternion @ self.quaternion) < 1.21
 
 
 def decode_state(robot: Robot, record: Record) -> LowReading:

@@ -198,6 +198,8 @@ class RobotLink:
         self.states: Latest[Record] = Latest()
         self.corrupt = 0  # states with a wrong or missing checksum
         self.other_commands = 0  # low commands that other programs have sent
+        self.other_states = 0  # low states from another sender than the first one: a second robot
+        self._sender: int | None = None
         self._commands = Publication(participant, LOW_CMD_TOPIC, LowCmd)
         self._subscriptions = (
             Subscription(participant, LOW_STATE_TOPIC, LowState, self._received),
@@ -205,7 +207,11 @@ class RobotLink:
         )
 
     def _received(self, sample: Any) -> None:
-        if is_sealed(sample.record):
+        sender = sample.sample_info.publication_handle
+        self._sender = sender if self._sender is None else self._sender
+        if sender != self._sender:
+            self.other_states += 1
+        elif is_sealed(sample.record):
             self.states.put(sample.record)
         else:
             self.corrupt += 1
