@@ -169,10 +169,12 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
     while seen and not commands.readers and time.monotonic() < until:
         time.sleep(0.01)
     if not seen or not commands.readers:
-        os.write(1, NO_ROBOT)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(1, NO_ROBOT)
         return 2
     with real_time(GUARD_PRIORITY, whole_process=True):
-        os.write(1, STANDING_BY)
+        with contextlib.suppress(BrokenPipeError):  # the deployment is gone, which `silent` notices
+            os.write(1, STANDING_BY)
         if not silent(0, 1, silence):
             return 0
         keep_braking(lambda: commands.send(sample), BRAKING)

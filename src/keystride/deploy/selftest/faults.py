@@ -161,6 +161,7 @@ PROCESS: tuple[Case, ...] = (
         does=Act("start again"),
         after=STANDING_UP_LINE,
         at=0.0,
+        deploy=("--start-after", "4"),  # so that the first still runs when the second is up
         prints="another program sends commands",
     ),
     Case(
