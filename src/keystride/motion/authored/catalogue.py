@@ -174,14 +174,14 @@ EXAMPLES: dict[str, Director] = {
     "example_jump": _jumping(
         Jump(
             apex=0.45,
-            forward=1.109,
+            forward=0.9,
             crouch=0.18,
             release=0.3,
             lean=0.15,
             overrun=0.0,
             lead=0.3,
             lower=0.4,
-            push=0.225,
+            push=0.325,
             absorb=0.3,
         )
     ),
