@@ -15,6 +15,7 @@ from keystride.learner.networks import (
     Critics,
     Normalizer,
     Observations,
+    PostureServo,
     SequenceNetwork,
     by_length,
     packed,
@@ -26,6 +27,7 @@ from keystride.learner.networks import (
 CONFIGS = {
     "cpu": CPU.network,
     "paper": replace(PAPER.network, feedforward=64, mlp=(32, 16)),
+    "servo": replace(CPU.network, servo_column=6),
     "heads": NetworkConfig(width=16, heads=4, feedforward=32, mlp=(32,)),
 }
 
@@ -180,3 +182,29 @@ def test_time_scales_act_alike_with_and_without_padding():
     plain = SequenceNetwork(CPU.network, 46, 24, 3)
     load_module(network, widen(plain.state_dict(), network.state_dict()))
     assert torch.allclose(network(state, goals), plain(state, goals), atol=1e-5)  # new inputs begin without effect
+
+
+def test_the_servo_pulls_by_the_error_as_the_keyframe_comes_near_and_no_longer_once_it_is_due():
+    """Columns: an error for each of two actions, the time left. The soonest keyframe counts."""
+    servo = PostureServo(time=2, column=0, actions=2, gain=3.0)
+    ahead, far, due, past = [0.1, -0.2, 0.06], [9.0, 9.0, 0.9], [0.1, -0.2, 0.0], [0.1, -0.2, -0.02]
+    pull = servo(torch.tensor([[far, ahead], [far, far], [due, far], [past, past]]))
+    nearness = exp(-((0.06 / 0.09) ** 2))
+    assert torch.allclose(pull[0], 3.0 * nearness * torch.tensor([0.1, -0.2]))
+    assert pull[1].abs().max() < 1e-6
+    assert pull[2:].tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("change", [{"next_goal_time_column": None}, {"servo_column": 13}])
+def test_a_servo_without_its_columns_is_refused(change):
+    with pytest.raises(ValueError, match="servo_column"):
+        Actor(replace(CPU.network, **{"servo_column": 6, **change}), 46, 24, 12)
+
+
+def test_the_servo_begins_at_the_joint_errors_of_the_token():
+    joints = np.linspace(0.1, 1.2, 12)
+    goals = empty_goals(1, 1)
+    goals.presence[0, 0, 4] = True
+    goals.posture[0, 0] = joints
+    seen = goal_observation(goals, np.array([[0.02]]), np.zeros((1, 3)), np.array([[1.0, 0, 0, 0]]), np.zeros((1, 12)))
+    assert np.allclose(seen[0, 0, 6:18], joints)

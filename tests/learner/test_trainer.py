@@ -14,7 +14,8 @@ from torch.nn.utils import parameters_to_vector
 
 from keystride.learner.checkpoint import checkpoints, load_tree
 from keystride.learner.config import LearnerConfig, NetworkConfig, PpoConfig, RewardGroup
-from keystride.learner.trainer import Trainer, TrainingStopped, latest
+from keystride.learner.rollout import Rollout, collect
+from keystride.learner.trainer import Specialist, Trainer, TrainingStopped, latest
 from keystride.training.launch import unused_port
 
 GROUPS = (RewardGroup("goal", 0.5, (("goal", 1.0),)), RewardGroup("ease", 0.25, (("ease", 1.0),)))
@@ -171,3 +172,23 @@ def test_imitation_resumes_with_the_same_teacher(tmp_path):
     resumed = imitating(steps=10**9)
     resumed.load(unbroken.save(tmp_path))
     assert [unbroken.iterate() for _ in range(3)] == [resumed.iterate() for _ in range(3)]
+
+
+def test_a_specialist_is_imitated_where_it_applies():
+    """It is shown to robots that are shown nothing else, on one side of the goal alone; on the other the first policy remains."""
+    config = replace(CONFIG, ppo=replace(CONFIG.ppo, imitation_steps=10**9, learning_rate=3e-3))
+    expert = Trainer(config, Taught(16), 2).actor
+    with torch.no_grad():
+        expert.network.head.bias += 3.0
+    plain = Trainer(config, Taught(16), 2)
+    led = Trainer(config, Taught(16), 2, specialist=Specialist(expert, lambda seen: seen.state[:, 0] > 0.0))
+    rollouts = [made._with_teacher(collect_some(made)) for made in (plain, led)]
+    seen = rollouts[0].observations
+    by_nobody = torch.arange(len(seen)) % 2 == 1
+    changed = (rollouts[0].demonstration != rollouts[1].demonstration).any(dim=1)
+    assert torch.equal(changed, by_nobody & (seen.state[:, 0] > 0.0))
+    assert torch.allclose(rollouts[1].demonstration[changed], expert.act(seen[changed]))
+
+
+def collect_some(made: Trainer) -> Rollout:
+    return collect(made.environment, made.actor, made.seen, 8, made.generator)

@@ -47,6 +47,17 @@ def test_training_starts_from_a_bundle(
     assert fresh.steps == 0
 
 
+def test_a_policy_without_a_servo_may_start_a_run_that_has_one(
+    bundle: Path, trainer: Trainer, config: TrainingConfig, library: Library, tmp_path: Path
+) -> None:
+    network = replace(config.learner.network, next_goal_time_column=18, servo_column=6, servo_gain=1.5)
+    fresh = begin(replace(config, learner=replace(config.learner, network=network)), library, bundle, tmp_path)
+    for actor in (fresh.actor, fresh.averaged):
+        assert actor.servo is not None
+        assert torch.equal(actor.servo.gain, torch.full((12,), 1.5))
+        assert torch.equal(actor.network.head.weight, trainer.actor.network.head.weight)
+
+
 def test_a_bundle_of_other_sizes_is_no_start(
     bundle: Path, config: TrainingConfig, library: Library, tmp_path: Path
 ) -> None:

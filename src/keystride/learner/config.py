@@ -63,6 +63,12 @@ class NetworkConfig:
     time_scales: tuple[float, ...] = ()
     """Time scales in s at which the MLP also sees how soon the next keyframe is due. Seconds alone differ little from one control step
     to the next, too little to push off or strike a pose on the right one. Needs next_goal_time_column."""
+    servo_column: int | None = None
+    """Column of a keyframe's token at which the errors of the joints begin, in the order of the actions. If set, the actor adds these
+    errors of the keyframe that is due next to its actions in the last tenth of a second before it, with learned gains: a posture has
+    to be struck on a single control step, and the gradient of the rewards says little about it. Needs next_goal_time_column."""
+    servo_gain: float = 2.0
+    """Initial gain of that, in actions per rad. The robot's 1 / action_scale moves a joint's target by the whole error."""
     critics: Literal["separate", "shared"] = "separate"
     """A separate network for each critic, or one shared network with an output for each."""
     initial_std: float = 1.0

@@ -238,12 +238,36 @@ def by_length(function: Callable[[Tensor, Tensor], Tensor], observations: Observ
     return torch.cat(results)[order]
 
 
+SERVO_TIME = 0.09  # s before a keyframe at which its joint errors begin to pull
+
+
+class PostureServo(nn.Module):
+    """Pulls the joints towards the posture of the keyframe that is due next, in the last tenth of a second before it."""
+
+    def __init__(self, time: int, column: int, actions: int, gain: float) -> None:
+        super().__init__()
+        self.time, self.columns = time, slice(column, column + actions)
+        self.gain = nn.Parameter(torch.full((actions,), gain))
+
+    def forward(self, goals: Tensor, visible: Tensor | None = None) -> Tensor:
+        """Return what to add to the actions (n, A) for keyframes (n, L, G); nothing once the keyframe is due."""
+        goal = upcoming(goals, self.time, visible)
+        wait = goal[:, self.time : self.time + 1]
+        nearness = torch.exp(-((wait / SERVO_TIME) ** 2)) * (wait > 0.0)
+        return self.gain * nearness * goal[:, self.columns]
+
+
 class Actor(nn.Module):
     """The policy: mean and standard deviation of the actions."""
 
     def __init__(self, config: NetworkConfig, state_size: int, goal_size: int, actions: int) -> None:
         super().__init__()
         self.network = SequenceNetwork(config, state_size, goal_size, actions)
+        self.servo = None
+        if config.servo_column is not None:
+            if config.next_goal_time_column is None or config.servo_column + actions > goal_size:
+                raise ValueError("servo_column needs next_goal_time_column, and a column of the goal for each action")
+            self.servo = PostureServo(config.next_goal_time_column, config.servo_column, actions, config.servo_gain)
         self.normalizer = Normalizer(state_size)
         self.log_std = nn.Parameter(torch.full((actions,), config.initial_std).log())
         nn.init.orthogonal_(self.network.head.weight, gain=0.01)
@@ -260,14 +284,16 @@ class Actor(nn.Module):
 
     def forward(self, state: Tensor, goals: Tensor) -> Tensor:
         """Return the mean action; all keyframes visible."""
-        return self.network(self.normalizer(state), goals)
+        action = self.network(self.normalizer(state), goals)
+        return action if self.servo is None else action + self.servo(goals)
 
     def act(self, observations: Observations) -> Tensor:
         """Return the mean action for packed samples with any number of keyframes."""
         return by_length(self, observations)
 
     def forward_padded(self, state: Tensor, goals: Tensor, visible: Tensor) -> Tensor:
-        return self.network.forward_padded(self.normalizer(state), goals, visible)
+        action = self.network.forward_padded(self.normalizer(state), goals, visible)
+        return action if self.servo is None else action + self.servo(goals, visible)
 
 
 class Critics(nn.Module):

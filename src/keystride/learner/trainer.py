@@ -1,14 +1,15 @@
 """One training iteration (collect, score style, update), and checkpoints of everything it depends on."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from keystride.files import replace_folder
@@ -27,7 +28,7 @@ from keystride.learner.checkpoint import (
 )
 from keystride.learner.config import LearnerConfig
 from keystride.learner.discriminator import Discriminator, Replay, discriminator_loss, style_reward
-from keystride.learner.networks import Actor, Critics
+from keystride.learner.networks import Actor, Critics, Observations
 from keystride.learner.ppo import Ppo, Symmetry
 from keystride.learner.rollout import Environment, Rollout, collect, tensors
 
@@ -37,6 +38,14 @@ MOST_SKIPS_IN_A_ROW = 20
 
 class TrainingStopped(RuntimeError):
     """Training cannot continue; the last checkpoint is intact."""
+
+
+@dataclass(frozen=True)
+class Specialist:
+    """A policy that is imitated in some situations, while a run only imitates."""
+
+    actor: Actor
+    applies: Callable[[Observations], Tensor]  # (N,) bool
 
 
 class Trainer:
@@ -52,6 +61,7 @@ class Trainer:
         actions: int,
         *,
         symmetry: Symmetry | None = None,
+        specialist: Specialist | None = None,
         device: str = "cpu",
     ) -> None:
         parallel.settle_process()
@@ -68,6 +78,7 @@ class Trainer:
         self.ppo = Ppo(config.ppo, self.actor, self.critics, self.generator, symmetry)
         self.noise = torch.zeros(len(self.seen), actions, device=self.device)  # of the last actions
         self.teacher: Actor | None = None  # the policy that the run began with, while it is imitated
+        self.specialist = specialist
         self.steps = 0
         self.iteration = 0
         self.seconds: dict[str, float] = {}
@@ -114,7 +125,8 @@ class Trainer:
         return {**means, **self.environment.progress(self.steps, means)}
 
     def _with_teacher(self, rollout: Rollout) -> Rollout:
-        """Return the rollout; while the run imitates, with actions of the policy it began with where nothing is demonstrated."""
+        """Return the rollout; while the run imitates, with actions of the specialist, or else of the policy it began with, where nothing
+        is demonstrated."""
         if not self.ppo.only_imitates or rollout.demonstration is None:
             self.teacher = None
             return rollout
@@ -122,6 +134,9 @@ class Trainer:
             self.teacher = deepcopy(self.actor)
         with torch.no_grad():
             taught = self.teacher.act(rollout.observations)
+            if self.specialist is not None:
+                rows = self.specialist.applies(rollout.observations).nonzero()[:, 0]
+                taught[rows] = self.specialist.actor.act(rollout.observations[rows])
         shown = rollout.demonstration
         return replace(rollout, demonstration=torch.where(shown.isnan(), taught, shown))
 
@@ -258,10 +273,11 @@ class Trainer:
             load_module(self.discriminator, shared["discriminator"])
 
     def start_from(self, weights: dict[str, Any]) -> None:
-        """Begin with the networks of another run, but with this run's exploration. They may be narrower than this run's, and their
-        critics may have fewer reward groups."""
+        """Begin with the networks of another run, but with this run's exploration. They may be narrower than this run's, their actor
+        may lack the servo, and their critics may have fewer reward groups."""
+        servo = {name: gains for name, gains in self.actor.state_dict().items() if name.startswith("servo.")}
         grown = {
-            name: widen(weights[name], network.state_dict())
+            name: widen({**(servo if name != "critics" else {}), **weights[name]}, network.state_dict())
             for name, network in (("actor", self.actor), ("averaged", self.averaged), ("critics", self.critics))
             if name in weights
         }

@@ -62,6 +62,8 @@ class _Network(BaseModel):
     critics: Literal["separate", "shared"]
     next_goal_time_column: int | None = Field(default=None, ge=0, le=1000)
     time_scales: list[Annotated[float, Field(gt=0.0, le=1000.0)]] = Field(default=[], max_length=32)
+    servo_column: int | None = Field(default=None, ge=0, le=1000)
+    servo_gain: float = Field(default=2.0, ge=-1000.0, le=1000.0)
     initial_std: float = Field(gt=0.0, le=100.0)
 
 

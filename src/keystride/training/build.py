@@ -6,14 +6,16 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from keystride.keyframes.goals import COMPONENTS, ERROR_SIZE
 from keystride.learner import parallel
 from keystride.learner.discriminator import Discriminator
-from keystride.learner.networks import Actor, Critics
+from keystride.learner.networks import Actor, Critics, Observations, upcoming
 from keystride.learner.ppo import Symmetry
 from keystride.learner.rollout import tensors
-from keystride.learner.trainer import Trainer, mean_over_processes
+from keystride.learner.trainer import Specialist, Trainer, mean_over_processes
 from keystride.motion.library import Library, load_library_clips
 from keystride.physics.simulator import CpuSimulator
+from keystride.policy.export import load_trained
 from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig
@@ -22,6 +24,7 @@ from keystride.task.rewards import REWARDS, Reward
 from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
 from keystride.training.config import EvaluationConfig, TrainingConfig
 
+CLOSE = 0.3  # m: nearer keyframes need not lie ahead for a policy that walks forwards
 KEYFRAME_KINDS = ("dataset", "random", "leap", "posture", "everyday")  # in evaluation order
 
 
@@ -71,8 +74,29 @@ def make_trainer(config: TrainingConfig, library: Library, rewards: Mapping[str,
     )
     robot, device = library.robot, config.device
     return Trainer(
-        config.learner, environment, len(robot.joint_names), symmetry=_symmetry(robot, device), device=device
+        config.learner,
+        environment,
+        len(robot.joint_names),
+        symmetry=_symmetry(robot, device),
+        specialist=_specialist(config, robot),
+        device=device,
     )
+
+
+def _specialist(config: TrainingConfig, robot: Robot) -> Specialist | None:
+    if config.position_teacher is None or not config.learner.ppo.imitation_steps:
+        return None
+    return Specialist(load_trained(config.position_teacher, robot).actor.to(config.device), positions_ahead)
+
+
+def positions_ahead(seen: Observations) -> torch.Tensor:
+    """Return where all keyframes are positions alone, and the next one is due within a second and ahead of the robot or close; (N,)."""
+    alone = torch.tensor([True] + [False] * (len(COMPONENTS) - 1), device=seen.goals.device)
+    positions = (seen.goals[..., ERROR_SIZE + 1 :].bool() == alone).all(dim=-1) | ~seen.visible
+    goal = upcoming(seen.goals, ERROR_SIZE, seen.visible)
+    wait, x, y = goal[:, ERROR_SIZE], goal[:, 0], goal[:, 1]
+    ahead = (x > 0.3 * y.abs()) | (torch.hypot(x, y) < CLOSE)
+    return positions.all(dim=1) & (wait > 0.0) & (wait <= 1.0) & ahead
 
 
 def network_sizes(config: TrainingConfig) -> dict[str, object]:

@@ -125,6 +125,10 @@ def _check_numbers(stage: ResolvedStage) -> None:
     for path in SHARE_SETTINGS:
         if not 0.0 <= value_at(stage.config, path) <= 1.0:
             raise UserError(f"{_place(stage, path)} must lie between 0 and 1, not {value_at(stage.config, path)}")
+    network = stage.config.learner.network
+    for name in ("time_scales", "servo_column"):
+        if getattr(network, name) not in (None, ()) and network.next_goal_time_column is None:
+            raise UserError(f"{_place(stage, f'learner.network.{name}')} needs learner.network.next_goal_time_column")
     if not stage.config.learner.ppo.groups:
         raise UserError(f"{_place(stage, 'learner.ppo.groups')} must contain at least one group")
 
@@ -145,8 +149,9 @@ def _check_files(stage: ResolvedStage) -> None:
 
     for folder in stage.config.library:
         read_index(folder)
-    if stage.config.start_from is not None:
-        find(stage.config.start_from)
+    for policy in (stage.config.start_from, stage.config.position_teacher):
+        if policy is not None:
+            find(policy)
 
 
 def _check_sizes(stages: list[ResolvedStage]) -> None:

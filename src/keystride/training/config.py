@@ -17,7 +17,7 @@ from keystride.task.config import TaskConfig
 from keystride.training.settings import differences, is_within, overridden, paths, plain_config, read_settings_file
 
 WHOLE_RUN = (
-    *("name", "runs", "robot", "start_from", "processes", "device", "wandb", "stages"),
+    *("name", "runs", "robot", "start_from", "position_teacher", "processes", "device", "wandb", "stages"),
     *("learner.steps", "learner.seed"),
 )
 """Settings that no stage can change."""
@@ -66,6 +66,9 @@ class TrainingConfig:
     """Whether to train on the built-in clips in addition to the libraries. They are always used if no library is given."""
     start_from: Path | None = None
     """Policy whose weights initialize the run: the name of a built-in policy, a bundle, a run or a checkpoint."""
+    position_teacher: Path | None = None
+    """Policy that a run imitates where keyframes are positions ahead of the robot, while it only imitates
+    (learner.ppo.imitation_steps); elsewhere it imitates the policy that it started from."""
     processes: int = 0
     """Number of training processes on this machine, one thread each. 0: one per core, or the largest smaller number that
     divides the robots evenly."""
