@@ -125,8 +125,8 @@ class Trainer:
         return {**means, **self.environment.progress(self.steps, means)}
 
     def _with_teacher(self, rollout: Rollout) -> Rollout:
-        """Return the rollout; while the run imitates, with actions of the specialist, or else of the policy it began with, where nothing
-        is demonstrated."""
+        """Return the rollout; while the run imitates, with the specialist's actions, or else those of the policy it began with, where
+        nothing is demonstrated."""
         if not self.ppo.only_imitates or rollout.demonstration is None:
             self.teacher = None
             return rollout
