@@ -26,6 +26,26 @@ def test_it_separates_two_known_sets():
     assert style_reward(discriminator(torch.ones(1, 4))) > style_reward(discriminator(-torch.ones(1, 4)))
 
 
+def test_a_blurred_discriminator_overlooks_small_noise_but_not_another_motion():
+    """Real features are zero, the policy's shake by a tenth of their deviation; in one column the policy is off by a whole one."""
+
+    def reward(blur: float, offset: float) -> float:
+        discriminator, generator = made(), torch.Generator().manual_seed(0)
+        optimizer = torch.optim.Adam(discriminator.parameters(), lr=3e-3)
+        for _ in range(400):
+            shaken = 0.1 * torch.randn(256, 4, generator=generator)
+            shaken[:, 0] += offset
+            loss, _ = discriminator_loss(discriminator, torch.zeros(256, 4), shaken, 0.01, blur, generator)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            return style_reward(discriminator(shaken)).mean().item()
+
+    assert reward(blur=0.0, offset=0.0) < 0.5 < 0.7 < reward(blur=0.5, offset=0.0)
+    assert reward(blur=0.5, offset=1.0) < 0.4
+
+
 def test_the_reward_by_hand():
     score = torch.tensor([1.0, -1.0, 0.0, 2.0, 5.0])
     assert style_reward(score).tolist() == pytest.approx([1.0, 0.0, 0.75, 0.75, 0.0])

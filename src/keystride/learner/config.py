@@ -156,6 +156,9 @@ class DiscriminatorConfig:
     """Weight of the squared gradient on transitions from clips."""
     weight_decay: float = 1e-4
     """Weight decay of the discriminator."""
+    blur: float = 0.0
+    """Noise added to the transitions of both sides in its updates, as a share of each feature's deviation over the clips. Exploration
+    shakes the joints, which is all that a sharp-eyed discriminator learns to spot; blurred, it has to look at the gait."""
     replay: int = 200_000
     """Number of policy transitions to keep, over all processes."""
 

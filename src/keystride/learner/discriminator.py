@@ -41,11 +41,22 @@ def style_reward(score: Tensor) -> Tensor:
 
 
 def discriminator_loss(
-    discriminator: Discriminator, real: Tensor, policy: Tensor, gradient_penalty: float
+    discriminator: Discriminator,
+    real: Tensor,
+    policy: Tensor,
+    gradient_penalty: float,
+    blur: float = 0.0,
+    generator: torch.Generator | None = None,
 ) -> tuple[Tensor, dict[str, float]]:
-    """Return the loss and metrics: least squares towards 1 and -1, and a gradient penalty on the real data against oscillation."""
-    features = discriminator.normalize(real).requires_grad_()
-    on_real, on_policy = discriminator.score(features), discriminator(policy)
+    """Return the loss and metrics: least squares towards 1 and -1, and a gradient penalty on the real data against oscillation.
+
+    `blur` is the deviation of noise that is added to the normalized features of both.
+    """
+    sides = [discriminator.normalize(transitions) for transitions in (real, policy)]
+    if blur:
+        sides = [side + blur * torch.randn(side.shape, generator=generator).to(side.device) for side in sides]
+    features = sides[0].requires_grad_()
+    on_real, on_policy = discriminator.score(features), discriminator.score(sides[1])
     (slope,) = torch.autograd.grad(on_real.sum(), features, create_graph=True)
     penalty = slope.square().sum(dim=-1).mean()
     loss = 0.5 * ((on_real - 1).square().mean() + (on_policy + 1).square().mean()) + gradient_penalty * penalty

@@ -156,7 +156,10 @@ class Trainer:
         assert self.discriminator is not None
         real = torch.as_tensor(self.environment.real_transitions(batch), dtype=torch.float32, device=self.device)
         policy = self.replay.draw(batch, self.generator).to(self.device)
-        loss, report = discriminator_loss(self.discriminator, real, policy, self.config.discriminator.gradient_penalty)
+        settings = self.config.discriminator
+        loss, report = discriminator_loss(
+            self.discriminator, real, policy, settings.gradient_penalty, settings.blur, self.generator
+        )
         self.discriminator_optimizer.zero_grad(set_to_none=True)
         loss.backward()
         parallel.average_gradients(self.discriminator.parameters())
