@@ -27,6 +27,16 @@ def test_every_command_explains_itself(words: list[str], capsys: pytest.CaptureF
     assert f"keystride {' '.join(words)}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["check", "evaluate", "play", "studio"])
+def test_switches_are_described_as_what_they_do(command: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    printed = " ".join(capsys.readouterr().out.replace("│", "").split())
+    described = printed.partition(" --no-inbetween ")[2].partition(" --")[0]
+    assert described.startswith(("Show the policy the ", "Check the script alone"))
+    assert "default" not in described
+
+
 def test_version(capsys: pytest.CaptureFixture[str]):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"keystride {__version__}\n"

@@ -70,6 +70,18 @@ def gone(process: int) -> bool:
     return False
 
 
+def test_print_config_reports_impossible_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--print-config", "--learner.ppo.clip", "0"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == "error: learner.ppo.clip must be above 0, not 0.0\n"
+
+
+def test_curves_need_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["curves"]) == 2
+    assert "no run given; usage: keystride curves RUN..." in capsys.readouterr().err
+
+
 def test_presets_files_and_arguments_go_on_top_of_one_another(recipe: Path) -> None:
     assert parsed().learner == CPU
     assert parsed("--preset", "paper").learner == PAPER

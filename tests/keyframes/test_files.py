@@ -47,6 +47,15 @@ VALUES = st.recursive(
 )
 
 
+def test_examples_have_names(tmp_path: Path):
+    assert load_script("walk") == load_script(EXAMPLES / "walk.yaml")
+    with pytest.raises(FileNotFoundError, match="no such file; the examples are course, hello, jump") as caught:
+        load_script("nope")
+    assert caught.value.filename == "nope"
+    with pytest.raises(FileNotFoundError, match="No such file or directory"):
+        load_script(tmp_path / "nope.yaml")
+
+
 @given(script=...)
 @settings(max_examples=30)
 def test_yaml_and_back(script: Script):

@@ -44,8 +44,8 @@ class CheckScripts:
     waypoints: bool = False
     """Print the waypoints that fill gaps longer than the policy was trained on."""
 
-    inbetween: bool = True
-    """With --no-inbetween, check the script alone, without waypoints in gaps longer than the policy was trained on."""
+    inbetween: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Check the script alone, without waypoints in gaps longer than the policy was trained on."""
 
     schema: bool = False
     """Print the JSON Schema of scripts, for use in editors, and exit."""

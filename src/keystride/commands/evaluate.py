@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
 
 from keystride.errors import UserError
 from keystride.policy import DEFAULT_POLICY
@@ -41,12 +43,12 @@ class Evaluate:
     """Motion libraries to sample keyframes from, in addition to the built-in clips."""
     unseen: tuple[Path, ...] = ()
     """Motion libraries that the policy was not trained on."""
-    authored: bool = True
-    """With --no-authored, sample keyframes from the libraries alone, without the built-in clips."""
+    authored: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Sample keyframes from the libraries alone, without the built-in clips."""
     robot: str = "go2"
     """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
-    inbetween: bool = True
-    """With --no-inbetween, the policy sees the keyframes alone, without waypoints in gaps longer than it was trained on."""
+    inbetween: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Show the policy the keyframes alone, without waypoints in gaps longer than it was trained on."""
     seed: int = 0
     """Random seed."""
     threads: int = 0

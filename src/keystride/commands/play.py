@@ -54,8 +54,8 @@ class Play:
     """Write the trajectory: time, base_position, base_orientation (w x y z) and joint_angles, 50 rows per second."""
     seconds_after: float = 1.0
     """Seconds to simulate after the last keyframe."""
-    inbetween: bool = True
-    """With --no-inbetween, the policy sees the script alone, without waypoints in gaps longer than it was trained on."""
+    inbetween: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Show the policy the script alone, without waypoints in gaps longer than it was trained on."""
     viewer: bool = False
     """Show the episode in a window."""
 

@@ -32,8 +32,8 @@ class OpenStudio:
     robot: str = "go2"
     """Name of a built-in robot, or a YAML file that describes one (docs/robots.md). The Live tab supports only the Go2."""
 
-    inbetween: bool = True
-    """With --no-inbetween, the policy sees the script alone, without waypoints in gaps longer than it was trained on."""
+    inbetween: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Show the policy the script alone, without waypoints in gaps longer than it was trained on."""
 
     interface: str | None = None
     """Network interface to a real robot for the Live tab, as for `deploy go2`. Default: simulated robots only."""

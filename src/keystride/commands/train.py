@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from keystride.errors import UserError
+from keystride.training.checks import check_settings
 from keystride.training.config import Flag, Preset, Settings, TrainingConfig, config_text
 from keystride.training.launch import WorkerCrash
 from keystride.training.start import train
@@ -39,6 +40,7 @@ class Train:
 
     def run(self) -> int:
         if self.print_config:
+            check_settings(self.settings)
             print(config_text(self.settings), end="")
             return 0
         try:
@@ -57,12 +59,16 @@ class CompareCurves:
     Errors are means in m and rad; the posture error is the norm over the joints. docs/metrics.md explains all metrics.
     """
 
-    runs: Annotated[tuple[str, ...], tyro.conf.Positional]
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...", help_behavior_hint="")] = ()
     """Runs, bundles, or names of built-in policies."""
     plot: Path | None = None
     """Plot to write (.png, .svg or .pdf): errors at keyframes from clips and at random keyframes, and rewards, over control steps."""
 
     def run(self) -> int:
+        if not self.runs:
+            raise UserError(
+                "no run given; usage: keystride curves RUN... (runs, bundles, or names of built-in policies)"
+            )
         curves = {_curve_name(run, self.runs): _read_curve(run) for run in self.runs}
         for name, curve in curves.items():
             _print_curve(name, curve)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,8 @@ def load_script(path: Path | str, robot: Robot | Path | str | None = None) -> Sc
     Raise ScriptError, which lists every mistake with its line, or OSError if there is no such file.
     """
     path = find_script(path)
+    if not path.exists() and path.suffix == "":
+        raise FileNotFoundError(ENOENT, f"no such file; the examples are {', '.join(example_scripts())}", str(path))
     robot = robot if robot is None or isinstance(robot, Robot) else load_robot(robot)
     try:
         return parse_script(read_bytes(path, MAX_SCRIPT_BYTES), json=is_json(path), robot=robot)

@@ -112,7 +112,8 @@ class TaskConfig:
     tail_steps: tuple[int, int] = (5, 150)
     """Control steps from the last keyframe to the end of an episode, log-uniform. The paper has 50."""
     end_at_joint_limits: bool = False
-    """Whether an episode terminates when a joint reaches its limit, as in the paper for policies that run on the robot."""
+    """Whether an episode terminates when a joint hits its stop faster than 1 rad/s, as in the paper for policies that run on the robot.
+    Resting at a stop, as in sitting or lying down, is allowed."""
     randomize: Literal["nothing", "paper", "robot"] = "nothing"
     """Domain randomization: nothing, the paper's ranges, or these with payloads, weak motors and measurement errors (robot)."""
     randomized_share: float = 1.0
