@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,7 +25,10 @@ KEY_PRESSES = 40
 PAGE_SIZE = {"width": 900, "height": 600}
 COARSE = 0.12  # device pixels per CSS pixel: software rendering is slow and not what is measured
 START_TIMEOUT = 600.0  # s
-KEYFRAME_SPACING = 1.0  # s between the keyframes of the measured scripts
+SPACINGS = {
+    "": 1.0,
+    "waypoints ": 1.4,
+}  # s between the keyframes; the second is more than in training, and is filled in
 
 # Registered before the page's own listener, which stops the propagation of the keys it handles.
 NOTE_KEYS = "window.addEventListener('keydown', (event) => { window.keystrideKey = event.timeStamp; }, true);"
@@ -43,10 +47,11 @@ KEY_TO_PICTURE = """() => {
 SENTENCES = {
     "key": "key to picture: {median_ms:.0f} ms, 95th percentile {p95_ms:.0f} ms",
     "play": "{seconds:.0f} s of playing with {edits} edits: {pace:.3f} of the control steps in time; server memory "
-    "{start_mb:.0f} MB after warm-up, {end_mb:.0f} MB at the end; server CPU {cpu:.2f} cores",
-    "simulation": "simulation of {0} keyframes: {whole:.2f} s ({whole_cpu:.2f} s CPU); "
+    "{start_mb:.0f} MB after warm-up, {end_mb:.0f} MB at the end; server CPU {cpu:.2f} cores; "
+    "forecast process {forecast_mb:.0f} MB, {forecast_cpu:.2f} cores",
+    "simulation": "simulation of {0} keyframes{1}: {whole:.2f} s ({whole_cpu:.2f} s CPU); "
     "after editing the last one: {after_edit:.2f} s ({after_edit_cpu:.2f} s CPU)",
-    "forecast": "forecast of {0} keyframes: first answer after {first:.1f} s, last after {whole:.1f} s; "
+    "forecast": "forecast of {0} keyframes{1}: first answer after {first:.1f} s, last after {whole:.1f} s; "
     "after editing the last keyframe {first_after_edit:.1f} s and {whole_after_edit:.1f} s",
 }
 
@@ -83,9 +88,13 @@ class BenchmarkStudio:
                     if self.output is not None:
                         write_atomically(self.output, json.dumps(found, indent=2))
                 if not self.json:
-                    print(SENTENCES[name.split(" ")[0]].format(name.split(" ")[-1], **found[name]), flush=True)
+                    kind, *middle, last = name.split(" ") if " " in name else (name, "")
+                    filled = " with waypoints between them" if middle else ""
+                    print(SENTENCES[kind].format(last, filled, **found[name]), flush=True)
         except (PolicyError, RuntimeError) as error:
             raise UserError(str(error)) from error
+        except KeyError as error:
+            raise UserError(f"{self.output} was written by another version of this benchmark: no {error}") from error
         if self.json:
             print(json.dumps(found, indent=2))
         return 0
@@ -136,6 +145,8 @@ class LongPlay:
     start_mb: float  # memory of the server after warm-up
     end_mb: float
     cpu: float  # of the server, in cores
+    forecast_mb: float  # memory of the forecast process at the end
+    forecast_cpu: float  # cores
 
 
 def measurements(
@@ -151,15 +162,18 @@ def measurements(
     found: dict[str, Callable[[], dict[str, float]]] = {"key": lambda: time_keys(browser, robot, policy, short)}
     if seconds > 0:
         found["play"] = lambda: asdict(play_long(browser, robot, policy, short, seconds))
-    for count in keyframes:
-        found[f"simulation {count}"] = lambda count=count: asdict(time_simulation(robot, policy, walk(count)))
-    for count in keyframes:
-        found[f"forecast {count}"] = lambda count=count: asdict(time_forecasts(robot, policy, walk(count)))
+    for kind, measure in (("simulation", time_simulation), ("forecast", time_forecasts)):
+        for filled, spacing in SPACINGS.items():
+            for count in keyframes:
+                script = walk(count, spacing)
+                found[f"{kind} {filled}{count}"] = lambda measure=measure, script=script: asdict(
+                    measure(robot, policy, script)
+                )
     return found
 
 
-def walk(keyframes: int) -> Script:
-    """Return a gentle walk on a wide circle, with a keyframe every second."""
+def walk(keyframes: int, spacing: float = 1.0) -> Script:
+    """Return a gentle walk on a wide circle; the spacing of the keyframes is in seconds."""
     from math import cos, degrees, sin
 
     from keystride.keyframes.script import Keyframe, Script
@@ -170,7 +184,7 @@ def walk(keyframes: int) -> Script:
         angle = turn * number
         place = (round(radius * sin(angle), 3), round(radius * (1 - cos(angle)), 3))
         yaw = (degrees(angle) + 180.0) % 360.0 - 180.0
-        found.append(Keyframe(time=KEYFRAME_SPACING * number, position=place, yaw=round(yaw, 1)))
+        found.append(Keyframe(time=round(spacing * number, 2), position=place, yaw=round(yaw, 1)))
     return Script(keyframes=tuple(found))
 
 
@@ -288,7 +302,9 @@ def long_play(session: StudioSession, seconds: float, wait: Callable[[float], No
     editor = session.editor
     session.post(lambda: _start(editor))
     wait(1000 * WARM_UP_SECONDS)
-    began, steps, due, cpu = time.perf_counter(), editor.clock.given, editor.clock.asked, time.process_time()
+    forecast = session.forecast_process
+    began, steps, due = time.perf_counter(), editor.clock.given, editor.clock.asked
+    cpu, forecast_cpu = time.process_time(), cpu_seconds(forecast)
     memory, edits = resident_megabytes(), 0
     while time.perf_counter() - began < seconds:
         session.post(lambda number=edits: _edit(editor, number))
@@ -302,13 +318,25 @@ def long_play(session: StudioSession, seconds: float, wait: Callable[[float], No
         memory,
         resident_megabytes(),
         round((time.process_time() - cpu) / elapsed, 2),
+        resident_megabytes(forecast),
+        round((cpu_seconds(forecast) - forecast_cpu) / elapsed, 2),
     )
 
 
-def resident_megabytes() -> float:
-    """Return the resident memory of this process (Linux only)."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return round(pages * 4096 / 1e6, 1)
+def resident_megabytes(process: int | str | None = "self") -> float:
+    """Return the resident memory of a process (Linux only); 0 if there is none."""
+    if process is None:
+        return 0.0
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return round(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)
+
+
+def cpu_seconds(process: int | None) -> float:
+    """Return the CPU time that a process has used (Linux only); 0 if there is none."""
+    if process is None:
+        return 0.0
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _start(editor: Editor) -> None:

@@ -45,14 +45,20 @@ class Opening:
         """Read the script. Raise ScriptError or OSError if that fails."""
         if self.document is not None:
             return Document(self.document.draft, self.document.name)
-        if self.name == UNTITLED:
+        try:
+            loaded = ScriptFolder(self.folder, self.robot).load(self.name)
+        except FileNotFoundError:
+            if self.name != UNTITLED:
+                raise
             return Document(Draft(self.robot))
-        loaded = ScriptFolder(self.folder, self.robot).load(self.name)
         return Document(from_script(loaded.script, self.robot), self.name, loaded.digest)
 
 
 def opening(script: Path | None, robot: Robot, policy: str, *, inbetween: bool = True) -> Opening:
-    """Check that a script can be read and saved again. Raise ScriptError, OSError or BadName if not."""
+    """Check that a script can be read and saved again. Raise ScriptError, OSError or BadName if not.
+
+    Without a script, the default name in the current folder is opened: an earlier session may have saved it.
+    """
     if script is None:
         return Opening(UNTITLED, Path.cwd(), robot, policy, inbetween)
     load_script(script, robot)

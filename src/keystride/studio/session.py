@@ -77,6 +77,11 @@ class StudioSession:
         self._thread = threading.Thread(target=self._run, name=f"session {client.client_id}", daemon=True)
         self._thread.start()
 
+    @property
+    def forecast_process(self) -> int | None:
+        """Identifier of the process that computes the forecast; None before the first forecast."""
+        return self._forecaster.process
+
     def close(self) -> None:
         """End the session and keep its work in case the tab returns."""
         self._tabs.exit(self._tab, self._leave, self.leave())

@@ -57,10 +57,17 @@ def test_batches_add_up():
     assert np.isnan(total.errors[0, 1])  # nothing asked for the roll
 
 
-def test_after_an_edit_only_what_differs_is_simulated_again():
+@pytest.mark.parametrize("spacing", [0.5, 1.4])  # s; the second is filled with waypoints
+def test_after_an_edit_only_what_differs_is_simulated_again(spacing: float):
     policy = load_controller("go2-position", GO2)
-    long = Script(keyframes=tuple(Keyframe(time=0.5 * i, position=(0.1 * i, 0.0)) for i in range(1, 25)))
-    edited = Script(keyframes=(*long.keyframes[:-1], Keyframe(time=12.0, position=(2.0, 0.5))))
+    count = round(12.0 / spacing) + 1
+    long = Script(
+        keyframes=tuple(
+            Keyframe(time=round(spacing * i, 2), position=(0.2 * spacing * i, 0.0)) for i in range(1, count)
+        )
+    )
+    last = long.keyframes[-1].model_copy(update={"position": (2.0, 0.5)})
+    edited = Script(keyframes=(*long.keyframes[:-1], last))
     batch, fresh = RolloutBatch(0, 2), RolloutBatch(0, 2)
     batch.run(Question(GO2, long, "go2-position", 0.8), policy)
     whole = batch.steps_simulated

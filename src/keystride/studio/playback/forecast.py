@@ -30,7 +30,7 @@ from keystride.physics.simulator import Randomization, State
 from keystride.policy.guide import Guide, Route, guided
 from keystride.robot.description import Floats, Robot
 from keystride.studio.playback.coaching import Tip, coach
-from keystride.studio.playback.controllers import Difference, first_difference
+from keystride.studio.playback.controllers import Difference, first_difference, same_goals
 from keystride.task.terminations import fallen
 
 ROUND = 64  # rollouts between two answers
@@ -167,10 +167,17 @@ class RolloutBatch:
             self._driver = _guided(controller, question)
             self._snapshots = {}
             self._keep(controller.resting_action(self._states[0].joint_angles))
-            difference = Difference(None)
+            difference = Difference(None, ())
+        elif same_goals(self._goals, goals):
+            goals, difference = self._goals, Difference(None, ())  # the routes of a guide belong to these
         else:
-            difference = first_difference(_guided(controller, question), self._states[0], self._goals, goals)
-            goals = self._goals if difference.step is None else goals
+            driver, steps = _guided(controller, question), range(len(self._states))
+            difference = first_difference(driver, self._states.__getitem__, self._goals, goals, steps)
+            self._snapshots = {
+                step: (simulator, action, difference.routes[step])
+                for step, (simulator, action, _) in self._snapshots.items()
+                if step < len(difference.routes)
+            }
         self._conditions, self._goals = conditions, goals
         last = len(self._states) - 1
         latest = last if difference.step is None else difference.step
@@ -179,7 +186,7 @@ class RolloutBatch:
         snapshot, self._action, route = self._snapshots[start]
         self._simulator.restore(snapshot)
         if isinstance(self._driver, Guide):
-            self._driver.route = difference.route or route
+            self._driver.route = route
         del self._states[start + 1 :], self._falls[start:]
         return goals
 

@@ -40,6 +40,11 @@ class Forecaster:
         self._lock = threading.Lock()
         self._closed = False
 
+    @property
+    def process(self) -> int | None:
+        """Identifier of the process; None before the first question."""
+        return None if self._process is None else self._process.pid
+
     def ask(self, question: Question) -> None:
         """Send a question; it replaces the previous one."""
         number = self._asked[0] + 1 if self._asked else 1

@@ -7,7 +7,8 @@ The player itself has no clock; a `PlaybackClock` says how many control steps ar
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from keystride.keyframes.goals import CONTROL_DT, Goals, empty_goals
 from keystride.physics.simulator import CpuSimulator, State
 from keystride.policy.guide import Guide, Route, guided
 from keystride.robot.description import Floats, Robot
-from keystride.studio.playback.controllers import first_difference
+from keystride.studio.playback.controllers import first_difference, same_goals
 from keystride.studio.playback.trajectory_buffer import RobotPose, TrajectoryBuffer
 from keystride.task.terminations import fallen
 
@@ -109,7 +110,7 @@ class Player:
     @property
     def end(self) -> int:
         """Control step at which the pass ends, one second after the last keyframe."""
-        return int(episode_ends(self.goals)[0]) if self.goals.presence.any() else IDLE_END
+        return _end(self.goals)
 
     @property
     def finished(self) -> bool:
@@ -127,7 +128,7 @@ class Player:
         self.edited_on_the_way = False
         self._simulator.reset(HERE, exact_stance(self._robot))
         self._simulator.set_friction(self.conditions[0].friction)
-        self._start = self._state = self._simulator.state()
+        self._state = self._simulator.state()
         self._drivers = {0: self._guided(self.conditions[0])}  # by the step from which they drive
         self._action = self._drivers[0].resting_action(self._state.joint_angles)
         self.trajectory.append(self._state)
@@ -144,23 +145,35 @@ class Player:
 
     def set_goals(self, goals: Goals | None, *, live: bool) -> None:
         """Set another script. If `live`, keep the simulation up to the head; otherwise simulate the past again."""
-        old, self.goals = self.goals, empty_goals(1, 1) if goals is None else goals
+        goals = empty_goals(1, 1) if goals is None else goals
         self._verdicts.clear()
         if live:
             self._cut(self.head)
-            self.edited_on_the_way = True
-            return
-        differences = [
-            first_difference(self._guided(each), self._start, old, self.goals) for each in self.conditions.values()
-        ]
-        if self.edited_on_the_way or (len(differences) > 1 and any(each.step is not None for each in differences)):
+            self.goals, self.edited_on_the_way = goals, True
+        elif self.edited_on_the_way:
+            self.goals = goals
             self.rewind()
-            return
-        (difference,) = differences[:1]
-        self._cut(self.end if difference.step is None else min(difference.step, self.end))
+        elif not same_goals(self.goals, goals):
+            self._resume(goals)
+
+    def _resume(self, goals: Goals) -> None:
+        """Keep the simulation up to the first step at which its controllers see a difference between the scripts."""
+        starts = [*(at for at in sorted(self.conditions) if at <= self.recorded), self.recorded + 1]
+        routes: list[Route | None] = []
+        first = self.recorded
+        for at, until in pairwise(starts):
+            guide = self._guided(self.conditions[at])
+            found = first_difference(guide, self.trajectory.state, self.goals, goals, range(at, until))
+            routes += found.routes
+            if found.step is not None:
+                first = found.step
+                break
+        self._cut(min(first, _end(goals)))
+        self.goals = goals
+        self._snapshots = {step: replace(kept, route=routes[step]) for step, kept in self._snapshots.items()}
         driver = self._driver(self.recorded)
-        if difference.route is not None and isinstance(driver, Guide):
-            driver.route = difference.route
+        if isinstance(driver, Guide):
+            driver.route = routes[self.recorded]
 
     def set_controller(self, controller: Controller) -> None:
         """Set the controller from the head on."""
@@ -272,6 +285,7 @@ class Player:
         self._simulator.restore(self._snapshots[start].simulator)
         self._simulator.set_friction(self.conditions[max(at for at in self.conditions if at <= start)].friction)
         self._action = self._snapshots[start].action
+        self._drivers = {at: driver for at, driver in self._drivers.items() if at <= start}
         driver = self._driver(start)
         if isinstance(driver, Guide):
             driver.route = self._snapshots[start].route
@@ -283,9 +297,16 @@ class Player:
         for target, action in zip(targets, actions, strict=True):
             if self.recorded in self.conditions:
                 self._simulator.set_friction(self.conditions[self.recorded].friction)
+            driver = self._driver(self.recorded)
+            if isinstance(driver, Guide):  # it may have changed its route since the snapshot
+                driver.seen(self._state, self.goals, np.array([self.recorded]))
             self.trajectory.choose(target, action)
             self._action = action[None]
             self._advance(target[None])
+
+
+def _end(goals: Goals) -> int:
+    return int(episode_ends(goals)[0]) if goals.presence.any() else IDLE_END
 
 
 def keyframe_states(steps: Sequence[int], met: Sequence[bool | None]) -> list[str]:

@@ -20,6 +20,7 @@ WIDTHS = {
 }
 ENDS = dict(zip(WIDTHS, accumulate(WIDTHS.values()), strict=True))
 COLUMN_SLICES = {name: slice(ENDS[name] - width, ENDS[name]) for name, width in WIDTHS.items()}
+NOT_RECORDED = {"angular_velocity": (3,), "feet": (4, 3), "contact": (4,), "torque": (12,)}
 STATE = tuple(name for name in WIDTHS if name not in ("joint_targets", "action"))
 
 
@@ -65,6 +66,12 @@ class TrajectoryBuffer:
         return RobotPose(
             row[COLUMN_SLICES["position"]], row[COLUMN_SLICES["orientation"]], row[COLUMN_SLICES["joint_angles"]]
         )
+
+    def state(self, step: int) -> State:
+        """Return a recorded state; what is not recorded is zero."""
+        known = {name: self._rows[step, COLUMN_SLICES[name]][None].copy() for name in STATE}
+        nothing = {name: np.zeros((1, *shape)) for name, shape in NOT_RECORDED.items()}
+        return State(**known, **nothing, diverged=np.zeros(1, dtype=bool))
 
     def trace(self) -> Trace:
         """Return a copy in the format of evaluation: states (T + 1, 1, ...) and targets (T, 1, 12)."""
