@@ -14,7 +14,7 @@ from keystride.deploy.log.flight import read_log
 from keystride.deploy.log.replay import STATE_COLOURS, flight_summary, simulate
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.errors import FileError, UserError
-from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.feasibility import script_warnings
 from keystride.keyframes.files import load_script, parse_script
 from keystride.keyframes.resolve import resolve
 from keystride.motion.clip import CLIP_ARRAYS, Clip, load_clip
@@ -67,7 +67,7 @@ def read_library(path: Path) -> None:
 
 def read_script(path: Path) -> None:
     script = load_script(path, GO2)
-    warnings(script, GO2)
+    script_warnings(script, GO2)
     resolve(script, GO2)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keystride.keyframes.document import MOST_SHOWN, ScriptError
-from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.feasibility import script_warnings
 from keystride.keyframes.files import (
     format_script,
     load_script,
@@ -137,7 +137,7 @@ def test_the_schema_lists_what_editors_should_offer():
 
 @pytest.mark.parametrize("name", ["walk", "turn", "slow_turn", "jump", "paw_up", "course", "stage"])
 def test_the_examples_are_sound_and_within_reach(name: str):
-    assert warnings(load_script(EXAMPLES / f"{name}.yaml"), GO2) == []
+    assert script_warnings(load_script(EXAMPLES / f"{name}.yaml"), GO2) == []
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.mark.parametrize("text", blocks("yaml"))
 def test_what_the_manual_shows_is_sound_and_within_reach(text: str):
-    assert warnings(parse_script(text), GO2) == []
+    assert script_warnings(parse_script(text), GO2) == []
 
 
 def test_the_manual_lists_every_posture():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keystride.keyframes.edit import concatenate, in_unit, mirror, shift, with_stage
-from keystride.keyframes.feasibility import ROBOT_RADIUS, warnings
+from keystride.keyframes.feasibility import body_radius, script_warnings
 from keystride.keyframes.files import format_script, load_script, parse_script, save_script, script_data
 from keystride.keyframes.goals import empty_goals
 from keystride.keyframes.inbetween.planner import WaypointPlan
@@ -39,7 +39,7 @@ def walk(*places: tuple[float, float], **stage: object) -> Script:
 
 
 def messages(script: Script, plan: WaypointPlan | None = None) -> list[tuple[int, str]]:
-    return [(warning.row, warning.message) for warning in warnings(script, plan=plan, robot=GO2)]
+    return [(warning.row, warning.message) for warning in script_warnings(script, plan=plan, robot=GO2)]
 
 
 def segment(*numbers: float) -> Floats:
@@ -107,10 +107,10 @@ def test_a_path_over_a_corner_that_is_not_floor_leaves_it_though_both_keyframes_
 
 
 def test_the_robot_s_size_counts():
-    near = 1.0 - ROBOT_RADIUS
+    near = 1.0 - body_radius(GO2)
     assert messages(walk((2.0, 0.0), (2.0, near - 0.01), floor=SQUARE)) == []
     assert messages(walk((2.0, 0.0), (2.0, near + 0.01), floor=SQUARE)) == [
-        (1, "the path to it is 0.37 m from the edge of the floor; a Go2 needs 0.38 m")
+        (1, "the path to it is 0.37 m from the edge of the floor; the robot needs 0.38 m")
     ]
 
 
@@ -119,9 +119,9 @@ def test_obstacles_are_named_and_audience_is_kept_clear():
     box = {"corners": ((1.5, 0.5), (2.5, 0.5), (2.5, 1.0))}
     found = messages(walk((0.5, 0.0), (2.0, 0.0), obstacles=[pillar, box], audience=((2.3, -1.0), (2.3, 1.0))))
     assert found == [
-        (0, "the path to it is 0.30 m from the pillar; a Go2 needs 0.38 m"),
+        (0, "the path to it is 0.30 m from the pillar; the robot needs 0.38 m"),
         (1, "the path to it meets the pillar"),
-        (1, "the path to it is 0.30 m from the audience's side; a Go2 needs 0.38 m"),
+        (1, "the path to it is 0.30 m from the audience's side; the robot needs 0.38 m"),
     ]  # obstacle 2 is 0.5 m away
     assert (0, "the path to it meets obstacle 1") in messages(walk((2.2, 0.8), obstacles=[box]))
     assert (0, "the path to it crosses the audience's side") in messages(

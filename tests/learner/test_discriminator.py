@@ -42,7 +42,8 @@ def test_a_blurred_discriminator_overlooks_small_noise_but_not_another_motion():
         with torch.no_grad():
             return style_reward(discriminator(shaken)).mean().item()
 
-    assert reward(blur=0.0, offset=0.0) < 0.5 < 0.7 < reward(blur=0.5, offset=0.0)
+    assert reward(blur=0.0, offset=0.0) < 0.5
+    assert reward(blur=0.5, offset=0.0) > 0.7
     assert reward(blur=0.5, offset=1.0) < 0.4
 
 

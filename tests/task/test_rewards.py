@@ -98,9 +98,9 @@ def test_a_foot_that_rolls_does_not_slide():
 def test_hurried_swings_cost_at_their_landing():
     swing = np.zeros((4, 4))
     swing[1, 0] = rewards.SWING + 0.01
-    swing[2, :2] = rewards.SWING - rewards.HURRY / 4
+    swing[2, :2] = rewards.SWING - rewards.SHORT_SWING_MARGIN / 4
     swing[3] = 0.02
-    assert rewards.hurry(swing) == pytest.approx([0.0, 0.0, 0.5, 4.0])
+    assert rewards.short_swing_penalty(swing) == pytest.approx([0.0, 0.0, 0.5, 4.0])
 
 
 def test_each_part_of_a_goal_counts_on_its_own():

@@ -27,7 +27,7 @@ FLAGS = (
 SCREENSHOT_SIZE = {"width": 1440, "height": 900}
 DRAW_TIMEOUT = 300_000  # ms; software rendering is slow
 HIDE_NOTIFICATIONS = ".mantine-Notifications-root { display: none !important; }"
-MARKS = "JSON.parse(document.getElementById('ks-script')?.textContent || '{\"marks\":[]}').marks"
+TIMELINE_MARKS = "JSON.parse(document.getElementById('ks-script')?.textContent || '{\"marks\":[]}').marks"
 NOW = "JSON.parse(document.getElementById('ks-now').textContent)"
 
 
@@ -72,7 +72,9 @@ def take_screenshots(script: Path, policy: str, folder: Path) -> None:
 
 
 def _edit(page: Any, path: Path) -> None:
-    page.wait_for_function(f"{MARKS}.length > 0 && {MARKS}.every((mark) => mark.odds !== null)", timeout=DRAW_TIMEOUT)
+    page.wait_for_function(
+        f"{TIMELINE_MARKS}.length > 0 && {TIMELINE_MARKS}.every((mark) => mark.odds !== null)", timeout=DRAW_TIMEOUT
+    )
     page.add_style_tag(content=HIDE_NOTIFICATIONS)
     for _ in range(2):
         page.keyboard.press("ArrowDown")

@@ -102,7 +102,7 @@ def _report(
 ) -> None:
     from rich.text import Text
 
-    from keystride.keyframes.feasibility import warnings
+    from keystride.keyframes.feasibility import script_warnings
     from keystride.policy.guide import outside_training, planned, waypoint_lines
 
     last = script.keyframes[-1]
@@ -112,7 +112,7 @@ def _report(
     plan = None
     if script.stage is not None and command.inbetween:  # obstacles are checked along the waypoints
         plan = planned(script, metadata or _metadata(command, robot), robot)
-    for warning in (*warnings(script, robot, plan), *outside):
+    for warning in (*script_warnings(script, robot, plan), *outside):
         console.print(Text(f"warning: keyframe {warning.row + 1}: {warning.message}", style="yellow"), soft_wrap=True)
     if metadata is not None and command.waypoints:
         lines = waypoint_lines(planned(script, metadata, robot))

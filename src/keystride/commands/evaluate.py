@@ -187,12 +187,12 @@ def _pictures(setting: Setting) -> list[Any]:
 
 
 def _write_report(command: Evaluate, outcomes: Mapping[str, SuiteOutcome], pictures: list[Any]) -> None:
-    from keystride.evaluation.rendering.report import report_page
+    from keystride.evaluation.rendering.report import evaluation_page
     from keystride.files import write_atomically
 
     assert command.out is not None
     path = command.out / "report.html"
-    page = report_page(command.about, outcomes, pictures, _curve(command.policy))
+    page = evaluation_page(command.about, outcomes, pictures, _curve(command.policy))
     write_atomically(path, page)
     print(f"wrote {path}", file=sys.stderr)
 

@@ -134,12 +134,12 @@ def _load_script(path: Path, robot: Robot) -> Script:
 
 def _warn(policy: Policy, script: Script, robot: Robot, *, inbetween: bool) -> None:
     """Print warnings where the script exceeds the robot's limits or the policy's training ranges; it is played anyway."""
-    from keystride.keyframes.feasibility import warnings
+    from keystride.keyframes.feasibility import script_warnings
     from keystride.policy.guide import outside_training, planned
 
     plan = planned(script, policy.metadata, robot) if inbetween else None
     outside = outside_training(script, policy.metadata, robot, inbetween=inbetween)
-    for one in (*warnings(script, robot, plan), *outside):
+    for one in (*script_warnings(script, robot, plan), *outside):
         print(f"warning: keyframe {one.row + 1}: {one.message}", file=sys.stderr)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from keystride.deploy.players import STUBS, MeasuredState, PolicyPlayer, ScriptPlayer
 from keystride.deploy.pose.estimator import BaseState
 from keystride.deploy.unitree.codec import LOOPBACK
-from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.feasibility import script_warnings
 from keystride.keyframes.files import load_script
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.keyframes.resolve import script_goals
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 def checked_script(path: Path, robot: Robot, *, doubtful: bool) -> Script:
     script = load_script(path, robot)
-    found = [f"keyframe {warning.row + 1}: {warning.message}" for warning in warnings(script, robot)]
+    found = [f"keyframe {warning.row + 1}: {warning.message}" for warning in script_warnings(script, robot)]
     if found and not doubtful:
         raise Refused(f"{path}: {'; '.join(found)} (--doubtful plays it anyway)")
     return script

@@ -16,7 +16,7 @@ MAX_CORNERS = 32  # of the floor, and of each obstacle
 MAX_OBSTACLES = 32
 MIN_AREA = 1e-4  # m²
 CIRCLE_SIDES = 24
-TOUCHING = 1e-9  # m
+TOUCHING_DISTANCE = 1e-9  # m
 
 Complexes = NDArray[np.complex128]
 
@@ -154,7 +154,7 @@ def distances(legs: Floats, edges: Floats) -> Floats:
     ends = (_to_segment(a, c, d), _to_segment(b, c, d), _to_segment(c, a, b), _to_segment(d, a, b))
     crossed = (_side(a, b, c) * _side(a, b, d) < 0) & (_side(c, d, a) * _side(c, d, b) < 0)
     least = np.minimum.reduce(ends)
-    return np.where(crossed | (least < TOUCHING), 0.0, least)
+    return np.where(crossed | (least < TOUCHING_DISTANCE), 0.0, least)
 
 
 def _complex(points: Floats) -> Complexes:

@@ -36,11 +36,11 @@ OTHER_TAGS = tint(SOFT, 0.15)  # a library may have tags of its own
 DARK_TAGS = ("trot", "canter", "jump")
 
 
-def paper_of(tag: str) -> str:
+def tag_background(tag: str) -> str:
     return TAG_COLOURS.get(tag, OTHER_TAGS)
 
 
-def ink_on(tag: str) -> str:
+def tag_text_colour(tag: str) -> str:
     return "#ffffff" if tag in DARK_TAGS else INK
 
 
@@ -86,9 +86,9 @@ def tag_band(segments: Sequence[Segment], frames: int) -> tuple[str, int]:
     parts = [_tick("tags", 12)]
     for first, last, tag in segments:
         width = (last - first) * scale
-        parts.append(f'<rect x="{first * scale:.1f}" width="{width:.1f}" height="16" fill="{paper_of(tag)}"/>')
+        parts.append(f'<rect x="{first * scale:.1f}" width="{width:.1f}" height="16" fill="{tag_background(tag)}"/>')
         if width > 7 * len(tag):
-            ink = f'font-size="10" fill="{ink_on(tag)}"'
+            ink = f'font-size="10" fill="{tag_text_colour(tag)}"'
             parts.append(f'<text x="{first * scale + 3:.1f}" y="12" {ink}>{escape(tag)}</text>')
     return "".join(parts), 22
 
@@ -191,7 +191,7 @@ def _tag_key(clips: Sequence[Clip]) -> list[str]:
             seconds[tag] = seconds.get(tag, 0.0) + (last - first) / clip.fps
     ordered = sorted(seconds, key=lambda tag: -seconds[tag])
     return [
-        f'<span style="background:{paper_of(tag)};color:{ink_on(tag)}">{escape(tag)} {seconds[tag]:.0f} s</span>'
+        f'<span style="background:{tag_background(tag)};color:{tag_text_colour(tag)}">{escape(tag)} {seconds[tag]:.0f} s</span>'
         for tag in ordered
     ]
 

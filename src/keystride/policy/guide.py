@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, NEVER_DUE, VISIBLE_STEPS_AFTER, Goals, used
-from keystride.keyframes.inbetween.legs import DEFAULT_PACE, Pace
 from keystride.keyframes.inbetween.planner import WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, departures, exceeds
 from keystride.keyframes.inbetween.routing import Present
+from keystride.keyframes.inbetween.segments import DEFAULT_PACE, Pace
 from keystride.keyframes.postures import stand
 from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script

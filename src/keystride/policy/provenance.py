@@ -170,7 +170,7 @@ def _widened(ranges: TrainedRanges, everyday: dict[str, Any]) -> TrainedRanges:
     shortest, longest = (CONTROL_DT * step for step in everyday["interval_steps"])
     gap = min(ranges.gap_s[0], shortest), max(ranges.gap_s[1], longest)
     reach = everyday["speed_ahead"] * (gap[1] - everyday["reaction"])
-    low, high = everyday["height"]
+    low, high = everyday["height"] or ranges.height_m
     return replace(
         ranges,
         gap_s=gap,

@@ -21,8 +21,8 @@ class EverydayRanges:
     """Largest turn rate in rad/s; no single turn exceeds 180 degrees."""
     reaction: float = 0.2
     """Seconds at the start of an interval in which a robot at rest does not get anywhere."""
-    height: tuple[float, float] = (0.20, 0.36)
-    """Range of standing heights in m, from a crouch to standing tall."""
+    height: tuple[float, float] | None = None
+    """Range of standing heights in m. None: from a crouch to standing tall, 0.6 to 1.08 times the height of the robot's stance."""
     shares: tuple[float, float, float] = (0.6, 0.2, 0.2)
     """Shares of keyframes elsewhere, of turns on the spot, and of staying in place."""
     standing_share: float = 0.6

@@ -23,11 +23,12 @@ from keystride.motion.library import Library
 from keystride.physics.sensors import NO_ERRORS, ROBOT_ERRORS, SensorErrors, Sensors
 from keystride.physics.simulator import ROBOT_RANDOMIZATION, Randomization, Simulator, State, state_rows
 from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import standing_height
 from keystride.task.config import TaskConfig
 from keystride.task.demonstrations import near_reference, replay_action, replayable_frames
 from keystride.task.observations import features_of_library, features_of_state, state_observation
 from keystride.task.rewards import REWARDS, ControlStep, Reward, error_sizes, followed_widths, paper_widths
-from keystride.task.sampling import EpisodeSampler
+from keystride.task.sampling import STANDING_TALL, EpisodeSampler
 from keystride.task.terminations import at_joint_limit, fallen
 
 Single = NDArray[np.float32]
@@ -35,11 +36,10 @@ MET_DISTANCE = 0.2  # m: a keyframe nearer than this counts as met in the metric
 ERROR_SMOOTHING = 0.98  # share of the smoothed errors, which the kernel widths follow, that is kept at each update
 SHOWN_AFTER = 12  # control steps after its keyframe for which a clip is still shown: a leap has to be landed
 SHOWN_BEND, SHOWN_DROP = 0.5, 0.15  # rad and m: farther from the clip than this, its actions no longer help
-TOUCHING = 1.0  # N on a foot that is on the ground
+CONTACT_FORCE = 1.0  # N on a foot that is on the ground
 UNKNOWN_SWING = (
     50  # control steps that a foot counts as having been in the air when an episode begins: no swing is that short
 )
-STANDING_TALL = 0.36  # m: a robot that was higher when the last keyframe was due has to come down before standing still
 
 RANDOMIZATIONS: dict[str, tuple[Randomization | None, SensorErrors]] = {
     "nothing": (None, NO_ERRORS),
@@ -116,6 +116,8 @@ class KeyframeEnvironment:
         self._follows, self._rare = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
         self._airborne = np.zeros((count, 4), dtype=np.int64)  # control steps since each foot was last on the ground
         self._place = np.zeros((count, 3))  # where the robot was when its last keyframe was due
+        # A robot that was higher has to come down before standing still.
+        self._tallest = STANDING_TALL * float(standing_height(robot, robot.stance))  # m
         self._sensors = Sensors(randomization(config)[1], count, seed=seed + 1)
         self._random_share = config.ranges.random_share[0]
         self._reached = paper_widths(config.goal_widths) * config.goal_widths.start
@@ -218,7 +220,7 @@ class KeyframeEnvironment:
         """Return what rewards need to know of this step, and log the errors at keyframes that are due."""
         due = used(self._goals) & (self._goals.step == self._now[:, None])  # (E, K)
         arrived = self._now == self._last
-        self._place[arrived] = np.minimum(self._state.position[arrived], [np.inf, np.inf, STANDING_TALL])
+        self._place[arrived] = np.minimum(self._state.position[arrived], [np.inf, np.inf, self._tallest])
         frames = self._frame + self._now
         following = np.flatnonzero(self._follows & (frames <= self._library.last[self._frame]))
         return ControlStep(
@@ -253,7 +255,7 @@ class KeyframeEnvironment:
 
     def _swing(self) -> Floats:
         """Return (E, 4) how long feet that land on this step were in the air, s, and 0 for the others; and go on counting."""
-        down = self._state.contact > TOUCHING
+        down = self._state.contact > CONTACT_FORCE
         swing = np.where(down, self._airborne, 0) * CONTROL_DT
         self._airborne = np.where(down, 0, self._airborne + 1)
         return swing

@@ -20,7 +20,7 @@ from keystride.task.config import GoalWidths, RegularizationWidths, TaskConfig
 Bools = NDArray[np.bool_]
 CLEARANCE = 0.05  # m: how high dogs of this size lift their feet
 SWING = 0.24  # s for which dogs of this size have a foot in the air
-HURRY = 0.1  # s: a swing shorter than `SWING` by this much costs all that a swing can cost
+SHORT_SWING_MARGIN = 0.1  # s: a swing shorter than `SWING` by this much costs all that a swing can cost
 FOOT_DRAG = 1.0  # m/s over all feet at which the reward for footwork falls to 1 / e
 
 
@@ -121,9 +121,9 @@ def foot_drag(feet: Floats, previous: Floats, rates: Floats, dt: float, foot_rad
     return np.sum(speed * nearness, axis=-1)
 
 
-def hurry(swing: Floats) -> Floats:
-    """Return by how much feet that land had too little time in the air, summed over the feet; swing (E, 4) s, 0 where none lands."""
-    return np.sum(np.clip((SWING - swing) / HURRY, 0.0, 1.0) * (swing > 0), axis=-1)
+def short_swing_penalty(swing: Floats) -> Floats:
+    """Return how far the swings of landing feet fell short of `SWING`, up to 1 per foot, summed; swing (E, 4) s, 0 where none lands."""
+    return np.sum(np.clip((SWING - swing) / SHORT_SWING_MARGIN, 0.0, 1.0) * (swing > 0), axis=-1)
 
 
 def error_sizes(error: Floats) -> Floats:
@@ -254,9 +254,9 @@ def footwork_reward(step: ControlStep) -> Floats:
 
 
 def swing_reward(step: ControlStep) -> Floats:
-    """Reward feet that take their time in the air: minus how much those that land on this step were in a hurry."""
+    """Penalize feet that land after too short a swing."""
     step.log("swing_seconds", step.swing[step.swing > 0])
-    return -hurry(step.swing)
+    return -short_swing_penalty(step.swing)
 
 
 REWARDS: Mapping[str, Reward] = {

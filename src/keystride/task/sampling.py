@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals
+from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals, with_components
 from keystride.motion.library import Indices, Library
 from keystride.physics.simulator import StartState
 from keystride.robot.description import Floats, Robot
@@ -16,6 +16,7 @@ from keystride.task.rewards import Bools
 
 Steps = NDArray[np.int64]
 CALM_SPEED = 0.15  # m/s and rad/s: from slower frames a standing robot can continue
+CROUCHING, STANDING_TALL = 0.6, 1.08  # times the standing height
 LEAP_HEIGHT = 1.2  # times the standing height: beyond the reach of the legs
 APEX_DROP = 0.004  # m below the apex of a leap that its keyframe may be: 28 ms before or after it
 LEAP_LEAD = 3  # fewest steps from an episode's start to its leap: some begin in flight, some at the take-off
@@ -51,11 +52,11 @@ class EpisodeSampler:
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
         """Return new episodes, with random keyframes in `random_share` of those that are of no special kind."""
         ranges, slots = self.config.ranges, self.config.max_keyframes
-        lot = random.random(count)
-        leap = lot < ranges.leap_share * bool(len(self.leaps))
-        rare = (lot >= ranges.leap_share) & (lot < ranges.leap_share + ranges.posture_share)
+        chance = random.random(count)
+        leap = chance < ranges.leap_share * bool(len(self.leaps))
+        rare = (chance >= ranges.leap_share) & (chance < ranges.leap_share + ranges.posture_share)
         posture = rare & bool(self.postures)
-        everyday = ~leap & ~posture & (1.0 - lot < ranges.everyday_share)
+        everyday = ~leap & ~posture & (1.0 - chance < ranges.everyday_share)
         interval = random.integers(ranges.interval_steps[0], ranges.interval_steps[1] + 1, size=(count, slots))
         reference = leap | posture | (random.random(count) < self.config.reference_start)
         frames = self._start_frames(random, reference)
@@ -109,7 +110,7 @@ class EpisodeSampler:
         asked = np.arange(slots) < count[:, None]
         presence = _presence(random, len(frames), self.config.goals)[:, None]  # (n, 1, 5)
         used = asked & (fits | at_random[:, None] | everyday[:, None])
-        return _masked(goals, step, used[..., None] & presence)
+        return with_components(goals, used[..., None] & presence)
 
 
 def _log_uniform(random: np.random.Generator, limits: tuple[int, int], shape: tuple[int, ...]) -> Steps:
@@ -224,17 +225,17 @@ def _everyday_goals(
     shape = step.shape
     seconds = np.diff(step, axis=1, prepend=0) * CONTROL_DT  # (n, K)
     kind = random.choice(3, size=shape, p=ranges.shares)  # elsewhere, on the spot, stay
-    lot = random.random(shape)  # anywhere, ahead, or behind
-    narrow = np.where(lot < 0.3, 1.0, 1 / 3)
-    direction = geometry.wrap(random.uniform(-np.pi, np.pi, size=shape) * narrow + np.where(lot > 0.7, np.pi, 0.0))
+    chance = random.random(shape)  # anywhere, ahead, or behind
+    narrow = np.where(chance < 0.3, 1.0, 1 / 3)
+    direction = geometry.wrap(random.uniform(-np.pi, np.pi, size=shape) * narrow + np.where(chance > 0.7, np.pi, 0.0))
     ahead = np.where(np.cos(direction) > 0.0, ranges.speed_ahead, ranges.speed_back)
     speed = 1.0 / np.hypot(np.cos(direction) / ahead, np.sin(direction) / ranges.speed_sideways)
     moving = np.maximum(seconds - ranges.reaction, 0.25 * seconds)
     radius = np.where(kind == 0, speed * moving * random.uniform(0.1, 1.0, size=shape), 0.0)
     most = np.minimum(ranges.turn_rate * moving, np.pi)
     anywhere = random.uniform(-1.0, 1.0, size=shape) * most
-    lot = random.random(shape)  # of those who go elsewhere, some keep their yaw and some turn to where they go
-    going = np.where(lot < 0.4, 0.0, np.where(lot < 0.7, np.clip(direction, -most, most), anywhere))
+    chance = random.random(shape)  # of those who go elsewhere, some keep their yaw and some turn to where they go
+    going = np.where(chance < 0.4, 0.0, np.where(chance < 0.7, np.clip(direction, -most, most), anywhere))
     turn = np.choose(kind, [going, anywhere, np.zeros(shape)])
     first = geometry.yaw_of(start.orientation)[:, None]
     yaw = first + np.cumsum(turn, axis=1)
@@ -246,11 +247,19 @@ def _everyday_goals(
     position[..., 2] = library.frames.position[rows][..., 2]
     goals = _poses(library, rows, step, position, yaw - geometry.yaw_of(library.frames.orientation[rows]))
     standing = random.random(shape) < ranges.standing_share
-    height = random.uniform(*ranges.height, size=shape)
+    height = random.uniform(*_standing_heights(library.robot, ranges), size=shape)
     goals.position[..., 2] = np.where(standing, height, goals.position[..., 2])
     goals.angles[..., :2] = np.where(standing[..., None], 0.0, goals.angles[..., :2])
     goals.posture[...] = np.where(standing[..., None], standing_posture(library.robot, height), goals.posture)
     return goals
+
+
+def _standing_heights(robot: Robot, ranges: EverydayRanges) -> tuple[float, float]:
+    """Return the lowest and the highest height of the base for everyday keyframes, m."""
+    if ranges.height is not None:
+        return ranges.height
+    nominal = float(standing_height(robot, robot.stance))
+    return CROUCHING * nominal, STANDING_TALL * nominal
 
 
 def standing_posture(robot: Robot, height: Floats) -> Floats:
@@ -274,18 +283,6 @@ def _poses(library: Library, rows: Indices, step: Steps, position: Floats, turn:
     )
 
 
-def _masked(goals: Goals, step: Steps, presence: Bools) -> Goals:
-    """Return goals with zeros in the components that are absent."""
-    return Goals(
-        step=step,
-        position=goals.position * presence[..., :1],
-        angles=goals.angles * presence[..., 1:4],
-        posture=goals.posture * presence[..., 4:],
-        presence=presence,
-        height=presence[..., 0],
-    )
-
-
 # Shares of these subsets of components with goals="any"; the rest is drawn evenly from all subsets.
 COMMON_SUBSETS: tuple[tuple[float, tuple[int, ...]], ...] = (
     (0.4, (1, 1, 1, 1, 1)),
@@ -300,8 +297,8 @@ def _presence(random: np.random.Generator, count: int, goals: str) -> Bools:
         return np.tile(np.array([True, *[goals == "pose"] * 4]), (count, 1))
     subset = random.integers(1, 2 ** len(COMPONENTS), size=count)
     presence = (subset[:, None] >> np.arange(len(COMPONENTS))) % 2 == 1
-    lot, edge = random.random(count), 0.0
+    chance, edge = random.random(count), 0.0
     for share, subset_bits in COMMON_SUBSETS:
-        presence[(lot >= edge) & (lot < edge + share)] = np.array(subset_bits, dtype=bool)
+        presence[(chance >= edge) & (chance < edge + share)] = np.array(subset_bits, dtype=bool)
         edge += share
     return presence

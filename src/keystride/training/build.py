@@ -24,7 +24,7 @@ from keystride.task.rewards import REWARDS, Reward
 from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
 from keystride.training.config import EvaluationConfig, TrainingConfig
 
-CLOSE = 0.3  # m: nearer keyframes need not lie ahead for a policy that walks forwards
+NEAR_KEYFRAME = 0.3  # m: nearer keyframes need not lie ahead for a policy that walks forwards
 KEYFRAME_KINDS = ("dataset", "random", "leap", "posture", "everyday")  # in evaluation order
 
 
@@ -95,7 +95,7 @@ def positions_ahead(seen: Observations) -> torch.Tensor:
     positions = (seen.goals[..., ERROR_SIZE + 1 :].bool() == alone).all(dim=-1) | ~seen.visible
     goal = upcoming(seen.goals, ERROR_SIZE, seen.visible)
     wait, x, y = goal[:, ERROR_SIZE], goal[:, 0], goal[:, 1]
-    ahead = (x > 0.3 * y.abs()) | (torch.hypot(x, y) < CLOSE)
+    ahead = (x > 0.3 * y.abs()) | (torch.hypot(x, y) < NEAR_KEYFRAME)
     return positions.all(dim=1) & (wait > 0.0) & (wait <= 1.0) & ahead
 
 

@@ -221,7 +221,7 @@ def _check_numbers(stage: ResolvedStage) -> None:
     for path in BETWEEN_0_AND_1:
         _require(stage, path, lambda value: 0 <= value <= 1, "must lie between 0 and 1")
     for path in RANGES:
-        low, high = value_at(stage.config, path)
+        low, high = value_at(stage.config, path) or (0, 0)
         if not low <= high:
             raise UserError(f"{_place(stage, path)}: the least value comes first, not {low}, {high}")
     ranges = stage.config.task.ranges

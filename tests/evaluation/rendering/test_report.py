@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 
 from keystride.evaluation.rendering import figures
-from keystride.evaluation.rendering.report import Picture, report_page
+from keystride.evaluation.rendering.report import Picture, evaluation_page
 from keystride.evaluation.scenarios import TIMINGS, TRAJECTORIES
 from keystride.evaluation.setting import Contender, Libraries, Setting, run_waypoints
 from keystride.evaluation.style import style
@@ -28,7 +28,7 @@ def test_the_report_holds_every_suite_and_every_figure(
     courses = {one.name: run_waypoints(setting, one, setting.contender) for one in TRAJECTORIES}
     times = {one.name: run_waypoints(setting, one, setting.contender) for one in TIMINGS}
     shown = [Picture("paths", figures.trajectories(courses)), Picture("times", figures.timing(times))]
-    page = report_page("<standing>, 3 episodes", outcomes, shown, CURVE)
+    page = evaluation_page("<standing>, 3 episodes", outcomes, shown, CURVE)
     assert page.count("<svg") == 2 + 2 + 1 + 1 + 1  # position goals, histograms, anticipation, robustness, learning
     assert page.count("<table") == 5
     assert "<p>&lt;standing&gt;, 3 episodes</p>" in page
@@ -38,6 +38,6 @@ def test_the_report_holds_every_suite_and_every_figure(
 def test_a_single_policy_and_no_curve_make_a_report_too(position_standing: Policy, libraries: Libraries) -> None:
     libraries = replace(libraries, held_out=None)
     setting = Setting(GO2, Contender("standing", position_standing), libraries, episodes=2)
-    page = report_page("alone", {"anticipation": anticipation(setting)})
+    page = evaluation_page("alone", {"anticipation": anticipation(setting)})
     assert page.count("<svg") == 1
     assert "next goal only" not in page

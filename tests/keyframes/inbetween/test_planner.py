@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT, Goals, used
-from keystride.keyframes.inbetween.legs import Pace
 from keystride.keyframes.inbetween.planner import WaypointPlan, hold, plan
 from keystride.keyframes.inbetween.ranges import TrainedRanges, departures
 from keystride.keyframes.inbetween.routing import Present
+from keystride.keyframes.inbetween.segments import Pace
 from keystride.keyframes.postures import named_postures, stand
 from keystride.keyframes.resolve import place_goals, script_goals
 from keystride.keyframes.script import Keyframe, Script

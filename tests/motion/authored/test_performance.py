@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keystride.geometry import GRAVITY
-from keystride.keyframes.inbetween.legs import minimum_jerk
+from keystride.keyframes.inbetween.segments import minimum_jerk
 from keystride.motion.authored.performance import (
     MASS_HEIGHT,
     RETURN_RATE,

@@ -108,7 +108,7 @@ def test_a_robot_that_cannot_be_reached_is_refused(tmp_path: Path):
 def test_a_dry_run_is_passed_and_a_refused_one_is_not(tmp_path: Path):
     live = LiveRun(Target(), tmp_path)
     assert ended(live, TOO_FAST) == "refused"
-    assert "m/s from a standstill is more than a Go2 does" in live.outcome
+    assert "m/s from a standstill exceeds the robot's limit" in live.outcome
     assert not live.is_open(SIMULATED_ROBOT, TOO_FAST)
     assert ended(live, Show(WALK, "STUB-TROT")) == "played to its end"
     assert live.is_open(SIMULATED_ROBOT, Show(WALK, "STUB-TROT"))

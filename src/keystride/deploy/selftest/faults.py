@@ -196,7 +196,14 @@ PROCESS: tuple[Case, ...] = (
 )
 
 BEFORE: tuple[Case, ...] = (
-    Case("script with impossible timing", REFUSES, REFUSED, "than a Go2 does", impossible=True, never_stiff=True),
+    Case(
+        "script with impossible timing",
+        REFUSES,
+        REFUSED,
+        "exceeds the robot's limit",
+        impossible=True,
+        never_stiff=True,
+    ),
     Case("checklist answered with no", REFUSES, REFUSED, "not confirmed", confirmed=False, never_stiff=True),
     Case("policy with a wrong output shape", REFUSES, REFUSED, "cannot be run", policy="STUB-SHAPE", never_stiff=True),
     Case(

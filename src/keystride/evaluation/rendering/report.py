@@ -33,7 +33,7 @@ class Picture:
     figure: Any
 
 
-def report_page(
+def evaluation_page(
     about: str,
     outcomes: Mapping[str, SuiteOutcome],
     shown: Iterable[Picture] = (),

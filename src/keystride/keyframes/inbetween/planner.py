@@ -20,17 +20,17 @@ from keystride.keyframes.goals import (
     used,
     with_components,
 )
-from keystride.keyframes.inbetween.legs import DEFAULT_PACE, Legs, Pace, sample
 from keystride.keyframes.inbetween.ranges import Mask, TrainedRanges
 from keystride.keyframes.inbetween.routing import (
-    Events,
     Present,
+    RouteEvents,
     StepArray,
     find_events,
     latest_row,
-    plan_legs,
+    plan_segments,
     shape_of,
 )
+from keystride.keyframes.inbetween.segments import DEFAULT_PACE, Pace, Segments, sample
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 
@@ -54,9 +54,9 @@ def plan(
     stance is how the robot stands.
     """
     events = find_events(goals, present, stance, pace)
-    legs, facing = plan_legs(events, present, ranges, pace)
-    counts = _pieces(events.step, legs, ranges) - 1  # (E, N - 1) waypoints in each gap
-    return _merge(goals, events, facing, _waypoints(events, legs, counts, ranges, stance))
+    segments, facing = plan_segments(events, present, ranges, pace)
+    counts = _pieces(events.step, segments, ranges) - 1  # (E, N - 1) waypoints in each gap
+    return _merge(goals, events, facing, _waypoints(events, segments, counts, ranges, stance))
 
 
 def hold(
@@ -100,7 +100,7 @@ def _held(
     return Goals(*(np.stack([getattr(part, field.name)[0] for part in parts], axis=1) for field in fields(Goals)))
 
 
-def _pieces(step: StepArray, legs: Legs, ranges: TrainedRanges) -> StepArray:
+def _pieces(step: StepArray, segments: Segments, ranges: TrainedRanges) -> StepArray:
     """Return (E, N - 1) into how many parts each gap is divided: one where it is no longer than in training."""
     gap = np.diff(step, axis=1)
     shortest, longest = ranges.gap_steps
@@ -108,8 +108,8 @@ def _pieces(step: StepArray, legs: Legs, ranges: TrainedRanges) -> StepArray:
     wanted = np.max(
         [
             np.ceil(gap / (WAYPOINT_SPACING * longest)),
-            np.ceil(legs.top_speed * seconds / ranges.distance_m[1] - 1e-6),
-            np.ceil(legs.top_turn_rate * seconds / ranges.turn_rad[1] - 1e-6) * ranges.knows("yaw"),
+            np.ceil(segments.top_speed * seconds / ranges.distance_m[1] - 1e-6),
+            np.ceil(segments.top_turn_rate * seconds / ranges.turn_rad[1] - 1e-6) * ranges.knows("yaw"),
         ],
         axis=0,
     )
@@ -126,16 +126,20 @@ class _Waypoints:
     yaw: Floats  # (W,)
 
 
-def _waypoints(events: Events, legs: Legs, counts: StepArray, ranges: TrainedRanges, stance: Posture) -> _Waypoints:
+def _waypoints(
+    events: RouteEvents, segments: Segments, counts: StepArray, ranges: TrainedRanges, stance: Posture
+) -> _Waypoints:
     flat = counts.ravel()
-    gap = np.repeat(np.arange(len(flat)), flat)  # (W,) which leg
-    number = np.arange(len(gap)) - np.repeat(np.cumsum(flat) - flat, flat) + 1  # from 1 within its leg
-    robot, leg = np.divmod(gap, max(counts.shape[1], 1))
-    first, second = events.step[robot, leg], events.step[robot, leg + 1]
+    gap = np.repeat(np.arange(len(flat)), flat)  # (W,) which segment
+    number = np.arange(len(gap)) - np.repeat(np.cumsum(flat) - flat, flat) + 1  # from 1 within its segment
+    robot, segment = np.divmod(gap, max(counts.shape[1], 1))
+    first, second = events.step[robot, segment], events.step[robot, segment + 1]
     step = np.rint(first + (second - first) * number / (flat[gap] + 1)).astype(np.int64)
-    position, yaw, set_off, walks = sample(legs[robot, leg], CONTROL_DT * (step - first).astype(np.float64))
-    held, stands = events.shape[robot, leg], events.stands[robot, leg]
-    low = ~stands & ~events.stands[robot, leg + 1] & ~np.isnan(held.height + events.shape.height[robot, leg + 1])
+    position, yaw, set_off, walks = sample(segments[robot, segment], CONTROL_DT * (step - first).astype(np.float64))
+    held, stands = events.shape[robot, segment], events.stands[robot, segment]
+    low = (
+        ~stands & ~events.stands[robot, segment + 1] & ~np.isnan(held.height + events.shape.height[robot, segment + 1])
+    )
     height = np.where(set_off & ~(walks & low), stance.height, held.height)
     tilt = np.where(set_off[:, None], [stance.roll, stance.pitch], held.tilt)
     posture = np.where(set_off[:, None], stance.joints, held.posture)
@@ -163,7 +167,7 @@ def _soft_goals(
     return with_components(goals, (there & known)[None])
 
 
-def _merge(goals: Goals, events: Events, facing: Floats, found: _Waypoints) -> WaypointPlan:
+def _merge(goals: Goals, events: RouteEvents, facing: Floats, found: _Waypoints) -> WaypointPlan:
     """Keyframes and waypoints of each robot by time; keyframes that are past but still in sight come first."""
     begin = events.step[:, :1]
     recent = used(goals) & (goals.step <= begin) & (goals.step >= begin - VISIBLE_STEPS_AFTER)

@@ -1,7 +1,7 @@
 """How the robot gets from each event to the next: when it waits, turns and walks, and how fast.
 
 The events are the present and the keyframes that are still to come, with what they leave open filled in.
-E is robots, N events, so there are N - 1 legs.
+E is robots, N events, so there are N - 1 segments.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.keyframes.goals import CONTROL_DT, NEVER_DUE, Goals, used
-from keystride.keyframes.inbetween.legs import DEFAULT_PACE, Legs, Pace
 from keystride.keyframes.inbetween.ranges import Mask, TrainedRanges, exceeds
+from keystride.keyframes.inbetween.segments import DEFAULT_PACE, Pace, Segments
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 
@@ -46,7 +46,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Events:
+class RouteEvents:
     """The present, then each coming keyframe; unused ones repeat the last."""
 
     row: NDArray[np.intp]  # (E, N) in the goals; -1 for the present
@@ -57,11 +57,11 @@ class Events:
     stands: Mask  # (E, N) asks for no other shape than that of standing
 
 
-def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> Events:
+def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> RouteEvents:
     """Return the present and the coming keyframes, with open positions filled in."""
     environments = len(present.step)
     coming = used(goals) & (goals.step > present.step[:, None])  # (E, K)
-    most = max(int(coming.sum(axis=1).max(initial=0)), 1)  # one at least, so that there is a leg
+    most = max(int(coming.sum(axis=1).max(initial=0)), 1)  # one at least, so that there is a segment
     order = np.argsort(np.where(coming, goals.step, NEVER_DUE), axis=1, kind="stable")[:, :most]
     here = np.arange(environments)[:, None]
     there = coming[here, order]
@@ -74,7 +74,7 @@ def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> 
     position = _filled(place, asked, step, pace)
     shape, stands = _shapes(goals, present, there, order, position, yaw, stance)
     row = np.concatenate([np.full((environments, 1), -1), np.where(there, order, -1)], axis=1)
-    return Events(row, step, position, yaw, shape, stands)
+    return RouteEvents(row, step, position, yaw, shape, stands)
 
 
 def _filled(place: Floats, asked: Mask, step: StepArray, pace: Pace) -> Floats:
@@ -155,13 +155,13 @@ class _Passing:
     """How the robot passes each event; (E, N) each."""
 
     through: Mask  # whether it walks on without stopping
-    direction: Floats  # rad, halfway between those of the legs before and after
+    direction: Floats  # rad, halfway between those of the segments before and after
     speed: Floats  # m/s; 0 where it stops
 
 
 @dataclass(frozen=True)
 class _Turns:
-    """How the robot turns on each leg; (E, N - 1) each. See `Legs`."""
+    """How the robot turns on each segment; (E, N - 1) each. See `Segments`."""
 
     yaw: Floats
     turn: Floats
@@ -172,8 +172,8 @@ class _Turns:
     last: Floats
 
 
-def plan_legs(events: Events, present: Present, ranges: TrainedRanges, pace: Pace) -> tuple[Legs, Floats]:
-    """Return the legs (E, N - 1), and the yaw at each event (E, N)."""
+def plan_segments(events: RouteEvents, present: Present, ranges: TrainedRanges, pace: Pace) -> tuple[Segments, Floats]:
+    """Return the segments (E, N - 1), and the yaw at each event (E, N)."""
     chords = _chords(events, pace)
     passing = _passing(chords, events, ranges, pace)
     facing = _headings(events, chords, passing)
@@ -183,7 +183,7 @@ def plan_legs(events: Events, present: Present, ranges: TrainedRanges, pace: Pac
     turns = _turns(events, chords, facing, depart, arrive, ranges, pace)
     wait, first, walk, last = _times(chords, turns, speed_in, pace)
     reach = np.where(chords.moves, chords.length, 0.0)[..., None]
-    legs = Legs(
+    segments = Segments(
         begin=np.where(chords.moves[..., None], chords.begin, chords.end),
         end=chords.end,
         depart=reach * _unit(depart),
@@ -201,10 +201,10 @@ def plan_legs(events: Events, present: Present, ranges: TrainedRanges, pace: Pac
         last=last,
         ramp=np.minimum(pace.ramp, 0.5 * walk),
     )
-    return legs, facing
+    return segments, facing
 
 
-def _chords(events: Events, pace: Pace) -> _Chords:
+def _chords(events: RouteEvents, pace: Pace) -> _Chords:
     begin, end = events.position[:, :-1], events.position[:, 1:]
     chord = end - begin
     length = np.linalg.norm(chord, axis=-1)
@@ -219,7 +219,7 @@ def _chords(events: Events, pace: Pace) -> _Chords:
     )
 
 
-def _passing(chords: _Chords, events: Events, ranges: TrainedRanges, pace: Pace) -> _Passing:
+def _passing(chords: _Chords, events: RouteEvents, ranges: TrainedRanges, pace: Pace) -> _Passing:
     """The robot does not stop at a standing keyframe where it has no time to wait and need not turn far."""
     busy = chords.moves & (chords.seconds < chords.walk + pace.least_wait)
     corner = geometry.wrap(np.diff(chords.direction, axis=1))
@@ -237,7 +237,7 @@ def _average_speed(chords: _Chords) -> Floats:
     return np.divide(chords.length, chords.seconds, out=np.zeros_like(chords.length), where=chords.seconds > 0)
 
 
-def _headings(events: Events, chords: _Chords, passing: _Passing) -> Floats:
+def _headings(events: RouteEvents, chords: _Chords, passing: _Passing) -> Floats:
     """Return (E, N) the yaw that is asked for; else the direction in which the robot arrives; else as before."""
     asked = ~np.isnan(events.yaw)
     arrival = np.pad(chords.direction, ((0, 0), (1, 0)))
@@ -248,7 +248,7 @@ def _headings(events: Events, chords: _Chords, passing: _Passing) -> Floats:
 
 
 def _entry_speeds(chords: _Chords, passing: _Passing, depart: Floats, present: Present) -> Floats:
-    """Return (E, N - 1) m/s at the beginning of each leg; the first begins at the robot's own speed."""
+    """Return (E, N - 1) m/s at the beginning of each segment; the first begins at the robot's own speed."""
     speed = passing.speed[:, :-1].copy()
     ahead = (_unit(depart[:, 0]) * present.velocity).sum(axis=-1)
     speed[:, 0] = np.clip(ahead, 0.0, _average_speed(chords)[:, 0]) * chords.moves[:, 0]
@@ -256,7 +256,7 @@ def _entry_speeds(chords: _Chords, passing: _Passing, depart: Floats, present: P
 
 
 def _turns(
-    events: Events,
+    events: RouteEvents,
     chords: _Chords,
     facing: Floats,
     depart: Floats,
@@ -272,7 +272,7 @@ def _turns(
     along = chords.moves & ~keeps & ranges.knows("yaw")
     first = _on_the_spot(-turn_in, along, ranges, pace)
     last = _on_the_spot(turn_out, along, ranges, pace)
-    hurried = (first + last + chords.walk) / pace.hurry > chords.seconds
+    hurried = (first + last + chords.walk) / pace.max_speedup > chords.seconds
     along &= ~(hurried & (first + last > 0))
     return _Turns(yaw, turn, turn_in, turn_out, along, first * along, last * along)
 

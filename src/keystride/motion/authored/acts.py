@@ -7,7 +7,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.geometry import GRAVITY
-from keystride.keyframes.inbetween.legs import minimum_jerk
+from keystride.keyframes.inbetween.segments import minimum_jerk
 from keystride.keyframes.postures import Footing, Posture, posture
 from keystride.motion.authored.performance import HORIZONTAL, Performance, bump, cubic, quintic, standing_feet
 from keystride.motion.clip import CLIP_FPS

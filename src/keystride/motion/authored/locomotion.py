@@ -11,7 +11,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.geometry import GRAVITY
-from keystride.keyframes.inbetween.legs import minimum_jerk
+from keystride.keyframes.inbetween.segments import minimum_jerk
 from keystride.motion.authored.performance import (
     MASS_HEIGHT,
     Performance,

@@ -12,7 +12,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.geometry import GRAVITY
-from keystride.keyframes.inbetween.legs import minimum_jerk
+from keystride.keyframes.inbetween.segments import minimum_jerk
 from keystride.motion.clip import CLIP_FPS, Clip, make_clip
 from keystride.motion.signals import smoothstep
 from keystride.motion.tagging import Segment

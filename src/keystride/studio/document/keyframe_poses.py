@@ -6,7 +6,7 @@ from math import atan2, hypot
 import numpy as np
 
 from keystride import geometry
-from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.feasibility import script_warnings
 from keystride.keyframes.inbetween.planner import WaypointPlan
 from keystride.keyframes.postures import named_postures
 from keystride.keyframes.resolve import Spot, spots
@@ -44,7 +44,7 @@ def ghost_warnings(draft: Draft, plan: WaypointPlan | None = None) -> dict[int, 
     """Return warnings by key: what the robot can hardly do, and where it leaves the stage."""
     found: dict[int, list[str]] = {}
     script = draft.script()
-    for warning in warnings(script, draft.robot, plan) if script else ():
+    for warning in script_warnings(script, draft.robot, plan) if script else ():
         found.setdefault(draft.keys[warning.row], []).append(warning.message)
     return found
 

@@ -1,7 +1,7 @@
 """The way from each keyframe to the next: where it leads, how fast, and which way the robot faces meanwhile.
 
-Everything is computed for all legs of all robots at once. E is robots, L legs, W samples. Distances in m, angles in rad,
-times in s from a leg's beginning.
+Everything is computed for all segments of all robots at once. E is robots, S segments, W samples. Distances in m, angles in rad,
+times in s from a segment's beginning.
 """
 
 from dataclasses import dataclass, fields
@@ -26,7 +26,7 @@ class Pace:
     """rad/s of turns on the spot, not counting a set-up time."""
     turn_setup: float = 0.75
     """s"""
-    hurry: float = 2.0
+    max_speedup: float = 2.0
     """How much faster it may get where time is short; beyond, it turns while it walks."""
     least_wait: float = 1.0
     """s: rather than wait for less it walks slower."""
@@ -38,17 +38,17 @@ DEFAULT_PACE = Pace()
 
 
 @dataclass(frozen=True)
-class Legs:
-    """(E, L) each, or (E, L, 2) for points in the plane."""
+class Segments:
+    """(E, S) each, or (E, S, 2) for points in the plane."""
 
     begin: Floats  # m, world
     end: Floats
-    depart: Floats  # m, world: directions of the curve at both ends, as long as the leg
+    depart: Floats  # m, world: directions of the curve at both ends, as long as the segment
     arrive: Floats
     speed_in: Floats  # m/s
     speed_out: Floats
     yaw: Floats  # rad, at the beginning
-    turn: Floats  # to the end, for legs on which the robot does not face along the path
+    turn: Floats  # to the end, for segments on which the robot does not face along the path
     turn_in: Floats  # from the path's direction at its beginning back to yaw
     turn_out: Floats  # from the path's direction at its end to the yaw there
     along: Mask  # whether the robot faces along the path
@@ -58,8 +58,8 @@ class Legs:
     last: Floats  # s of turning after walking
     ramp: Floats  # s of speeding up, and of slowing down
 
-    def __getitem__(self, at: tuple[NDArray[np.intp], ...]) -> "Legs":
-        return Legs(*(getattr(self, field.name)[at] for field in fields(self)))
+    def __getitem__(self, at: tuple[NDArray[np.intp], ...]) -> "Segments":
+        return Segments(*(getattr(self, field.name)[at] for field in fields(self)))
 
     @property
     def length(self) -> Floats:
@@ -84,17 +84,24 @@ class Legs:
         return 1.875 * np.max([angle / np.maximum(seconds, 1e-9) for angle, seconds in spans], axis=0)
 
 
-def sample(legs: Legs, time: Floats) -> tuple[Floats, Floats, Mask, Mask]:
-    """Position (W, 2), yaw (W,), whether the robot has set off, whether it walks; legs and time are (W,)."""
-    set_off = legs.wait + legs.first
-    walked = np.clip(time - set_off, 0.0, legs.walk)
-    share = np.divide(_distance(legs, walked), legs.length, out=np.zeros_like(walked), where=legs.length > 0)
-    position, tangent = _curve(legs, np.clip(share, 0.0, 1.0)[:, None])
-    facing_path = _facing(legs, tangent, time)
-    turning = legs.first + legs.walk + legs.last
-    facing_turn = legs.yaw + legs.turn * minimum_jerk((time - legs.wait) / np.maximum(turning, 1e-9))
-    yaw = geometry.wrap(np.where(legs.along, facing_path, facing_turn))
-    return position, yaw, time > legs.wait, (time > set_off) & (time < set_off + legs.walk) & (legs.length > 0)
+def sample(segments: Segments, time: Floats) -> tuple[Floats, Floats, Mask, Mask]:
+    """Position (W, 2), yaw (W,), whether the robot has set off, whether it walks; segments and time are (W,)."""
+    set_off = segments.wait + segments.first
+    walked = np.clip(time - set_off, 0.0, segments.walk)
+    share = np.divide(
+        _distance(segments, walked), segments.length, out=np.zeros_like(walked), where=segments.length > 0
+    )
+    position, tangent = _curve(segments, np.clip(share, 0.0, 1.0)[:, None])
+    facing_path = _facing(segments, tangent, time)
+    turning = segments.first + segments.walk + segments.last
+    facing_turn = segments.yaw + segments.turn * minimum_jerk((time - segments.wait) / np.maximum(turning, 1e-9))
+    yaw = geometry.wrap(np.where(segments.along, facing_path, facing_turn))
+    return (
+        position,
+        yaw,
+        time > segments.wait,
+        (time > set_off) & (time < set_off + segments.walk) & (segments.length > 0),
+    )
 
 
 def minimum_jerk(share: Floats) -> Floats:
@@ -103,13 +110,15 @@ def minimum_jerk(share: Floats) -> Floats:
     return s**3 * (10 - 15 * s + 6 * s**2)
 
 
-def _distance(legs: Legs, time: Floats) -> Floats:
+def _distance(segments: Segments, time: Floats) -> Floats:
     """m walked: speeds change by minimum-jerk ramps at both ends (a speed that is cubic in time)."""
-    ramp, cruise = np.maximum(legs.ramp, 1e-9), legs.cruise
-    rising = legs.speed_in * time + (cruise - legs.speed_in) * ramp * _ramp_integral(time / ramp)
-    left = legs.walk - time
-    falling = legs.length - legs.speed_out * left - (cruise - legs.speed_out) * ramp * _ramp_integral(left / ramp)
-    return np.where(time < 0.5 * legs.walk, rising, falling)
+    ramp, cruise = np.maximum(segments.ramp, 1e-9), segments.cruise
+    rising = segments.speed_in * time + (cruise - segments.speed_in) * ramp * _ramp_integral(time / ramp)
+    left = segments.walk - time
+    falling = (
+        segments.length - segments.speed_out * left - (cruise - segments.speed_out) * ramp * _ramp_integral(left / ramp)
+    )
+    return np.where(time < 0.5 * segments.walk, rising, falling)
 
 
 def _ramp_integral(s: Floats) -> Floats:
@@ -118,26 +127,26 @@ def _ramp_integral(s: Floats) -> Floats:
     return inside**3 - 0.5 * inside**4 + np.maximum(s - 1.0, 0.0)
 
 
-def _curve(legs: Legs, s: Floats) -> tuple[Floats, Floats]:
+def _curve(segments: Segments, s: Floats) -> tuple[Floats, Floats]:
     """Point and derivative of the cubic through both ends with their directions; s (W, 1) from 0 to 1."""
-    chord = legs.end - legs.begin
-    bend_in, bend_out = legs.depart - chord, legs.arrive - chord
-    point = legs.begin + s * chord + s * (1 - s) * ((1 - s) * bend_in - s * bend_out)
+    chord = segments.end - segments.begin
+    bend_in, bend_out = segments.depart - chord, segments.arrive - chord
+    point = segments.begin + s * chord + s * (1 - s) * ((1 - s) * bend_in - s * bend_out)
     tangent = chord + (1 - s) * (1 - 3 * s) * bend_in + s * (3 * s - 2) * bend_out
     return point, tangent
 
 
-def _facing(legs: Legs, tangent: Floats, time: Floats) -> Floats:
+def _facing(segments: Segments, tangent: Floats, time: Floats) -> Floats:
     """Along the path, but for the turns at both ends, which take place on the spot or while walking."""
     path = np.arctan2(tangent[:, 1], tangent[:, 0])
-    over = time - legs.wait
-    ending = legs.first + legs.walk + legs.last - over
-    into = _turning(legs.first, legs.walk)
-    out_of = _turning(legs.last, legs.walk)
+    over = time - segments.wait
+    ending = segments.first + segments.walk + segments.last - over
+    into = _turning(segments.first, segments.walk)
+    out_of = _turning(segments.last, segments.walk)
     return (
         path
-        + legs.turn_in * (1 - minimum_jerk(over / np.maximum(into, 1e-9)))
-        + legs.turn_out * (1 - minimum_jerk(ending / np.maximum(out_of, 1e-9)))
+        + segments.turn_in * (1 - minimum_jerk(over / np.maximum(into, 1e-9)))
+        + segments.turn_out * (1 - minimum_jerk(ending / np.maximum(out_of, 1e-9)))
     )
 
 
