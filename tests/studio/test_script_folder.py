@@ -20,7 +20,7 @@ DRAFT = from_script(SCRIPT, GO2)
 @pytest.mark.parametrize("name", ["a.yaml", "b.json", "c.yml", "with space.yaml", "ü.yaml"])
 def test_what_is_saved_can_be_loaded(tmp_path: Path, name: str):
     folder = ScriptFolder(tmp_path, GO2)
-    digest = folder.save(name, DRAFT, None)
+    digest = folder.save(name, DRAFT, None).digest
     assert folder.load(name).script == SCRIPT
     assert folder.load(name).digest == digest == folder.digest(name)
     assert folder.names() == (name,)
@@ -67,7 +67,7 @@ def test_only_scripts_are_listed(tmp_path: Path):
 @pytest.mark.parametrize("name", ["a.yaml", "a.json"])
 def test_what_was_not_read_is_not_overwritten(tmp_path: Path, name: str):
     folder = ScriptFolder(tmp_path, GO2)
-    digest = folder.save(name, DRAFT, None)
+    digest = folder.save(name, DRAFT, None).digest
     with pytest.raises(Conflict, match="already exists"):
         folder.save(name, DRAFT, None)
     changed = drafts.change(DRAFT, 1, yaw=40.0)
@@ -79,11 +79,28 @@ def test_what_was_not_read_is_not_overwritten(tmp_path: Path, name: str):
     assert folder.load(name).script == SCRIPT
 
 
+def test_comments_go_along_to_another_name_and_over_another_version(tmp_path: Path):
+    text = "# my show\r\nversion: 1\r\nkeyframes:\r\n  - {time: 1.0, yaw: 30}  # first\r\n"
+    (tmp_path / "a.yaml").write_bytes(text.encode())
+    folder = ScriptFolder(tmp_path, GO2)
+    loaded = folder.load("a.yaml")
+    draft = from_script(loaded.script, GO2)
+    read = SavedFile(draft, loaded.digest, loaded.text)
+    changed, expected = drafts.change(draft, 1, yaw=40.0), text.replace("30", "40.0").encode()
+    folder.save("copy.yaml", changed, None, read)
+    assert (tmp_path / "copy.yaml").read_bytes() == expected
+    (tmp_path / "a.yaml").write_text("version: 1\nkeyframes:\n  - {time: 2.0, yaw: 0}\n")
+    folder.save("a.yaml", changed, read, replace=True)
+    assert (tmp_path / "a.yaml").read_bytes() == expected
+    written = folder.save("copy.json", changed, None, read)
+    assert (written.script, written.text) == (changed.script(), None)
+
+
 def test_a_file_that_was_deleted_is_written_again(tmp_path: Path):
     folder = ScriptFolder(tmp_path, GO2)
-    digest = folder.save("a.yaml", DRAFT, None)
+    digest = folder.save("a.yaml", DRAFT, None).digest
     (tmp_path / "a.yaml").unlink()
-    assert folder.save("a.yaml", DRAFT, SavedFile(DRAFT, digest)) == digest
+    assert folder.save("a.yaml", DRAFT, SavedFile(DRAFT, digest)).digest == digest
 
 
 @pytest.mark.parametrize("content", ['{"name": "a page", "version": "1.0.0"}', "", "version: 1\nkeyframes: 3\n", "\0"])

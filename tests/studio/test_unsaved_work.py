@@ -19,6 +19,7 @@ from keystride.studio.document.history import Document
 from keystride.studio.unsaved_work import (
     CAPACITY,
     MAX_CHARACTERS,
+    DraftsFolder,
     StorageError,
     TabRestore,
     Work,
@@ -234,6 +235,71 @@ def test_an_unsaved_draft_is_also_on_disk(server: Any, open_page: Any):
     other.press("Control+s")
     other.wait_for_script("!script.unsaved")
     assert len(load_script(server.script).keyframes) == 3
+
+
+def test_a_server_for_another_script_shows_that_script(server: Any, open_page: Any):
+    """At the same port, in the same tab: the work of the other one is not shown as if it belonged here, and not lost."""
+    page, first = open_page(server.url), server.script
+    page.press("Control+d")
+    page.wait_for_marks("marks.length === 3")
+    page.press("Control+z")
+    page.wait_for_script("!script.unsaved")
+    other = server.folder / "elsewhere" / "other.yaml"
+    other.parent.mkdir()
+    other.write_text(OTHER)
+    for unsaved in (False, True):
+        server.stop()
+        server.script = other
+        server.start()
+        page.tab.goto(server.url)
+        page.wait_for_script("script.name === 'other.yaml' && script.marks.length === 1 && !script.unsaved")
+        page.press("Control+s")
+        page.open_panel("Files")
+        assert [path.name for path in other.parent.glob("*.yaml")] == ["other.yaml"]
+        offered = page.tab.get_by_label("unsaved drafts")
+        if not unsaved:
+            assert not offered.is_visible()
+            server.stop()
+            server.script = first
+            server.start()
+            page.tab.goto(server.url)
+            page.wait_for_script("script.name === 'start.yaml'")
+            page.press("Control+d")
+            page.wait_for_marks("marks.length === 3")
+            page.wait_for_script("script.unsaved")
+    offered.click()
+    page.tab.get_by_role("option", name=re.compile(r"start\.yaml")).click()
+    page.wait_for_script("script.marks.length === 3 && script.unsaved")
+    server.check()
+
+
+def test_drafts_with_the_same_title_are_both_offered(tmp_path: Path):
+    drafts_folder = DraftsFolder(tmp_path, GO2)
+    for tab in ("one", "two", "three"):
+        drafts_folder.write(tab, dump(edited()))
+    assert sorted(drafts_folder.titles(frozenset({"three"})).values()) == ["one", "two"]
+
+
+def test_the_page_says_if_it_cannot_store_the_work(server: Any, open_page: Any):
+    page = open_page(server.url)
+    fill = """() => { let size = 4e6;
+      while (size >= 1) { try { localStorage[`full${Math.random()}`] = "x".repeat(size); } catch { size = Math.floor(size / 2); } } }"""
+    for count in (3, 4):  # the first time, the copy with the history makes room for the latest state
+        page.tab.evaluate(fill)
+        page.press("Control+d")
+        page.wait_for_marks(f"marks.length === {count}")
+    page.tab.locator(".ks-full").wait_for(state="visible")
+    server.stop()
+    page.tab.locator("#ks-away", has_text="no space to store your work").wait_for(state="visible")
+    server.start()
+
+
+def test_an_uploaded_script_is_unsaved(page: Any, tmp_path: Path):
+    path = tmp_path / "up.yaml"
+    path.write_text(OTHER)
+    page.open_panel("Files")
+    page.tab.locator("input[name='file']").set_input_files(path)
+    page.wait_for_script("script.name === 'up.yaml' && script.unsaved")
 
 
 def test_undo_returns_to_the_other_file_and_to_its_name(page: Any, served: Any):

@@ -171,9 +171,18 @@ class Editor:
         if self.document.redo():
             self._changed(now)
 
-    def open(self, draft: Draft, name: str, now: float, digest: str | None = None) -> None:
+    def open(
+        self,
+        draft: Draft,
+        name: str,
+        now: float,
+        digest: str | None = None,
+        text: str | None = None,
+        *,
+        uploaded: bool = False,
+    ) -> None:
         """Open another script and go to its start."""
-        self.document.open(draft, name, digest)
+        self.document.open(draft, name, digest, text, uploaded=uploaded)
         self.playing, self.range = False, None
         self._changed(now)
         self.player.restart()

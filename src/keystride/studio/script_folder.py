@@ -38,6 +38,7 @@ class Conflict(Exception):
 class LoadedScript:
     script: Script
     digest: str
+    text: str | None = None  # of a YAML file, with its comments
 
 
 class ScriptFolder:
@@ -57,7 +58,7 @@ class ScriptFolder:
         content = self._content(name)
         try:
             script = parse_script(content, json=_is_json(name), robot=self.robot)
-            return LoadedScript(script, _digest(content))
+            return LoadedScript(script, _digest(content), yaml_source(name, content))
         except ScriptError as error:
             raise ScriptError(error.problems, source=name) from None
 
@@ -68,11 +69,19 @@ class ScriptFolder:
         except FileNotFoundError:
             return None
 
-    def save(self, name: str, draft: Draft, saved: SavedFile | None, *, replace: bool = False) -> str:
-        """Write a draft and return the digest of the file. Comments in a YAML file that was read are preserved.
+    def save(
+        self,
+        name: str,
+        draft: Draft,
+        saved: SavedFile | None,
+        source: SavedFile | None = None,
+        *,
+        replace: bool = False,
+    ) -> LoadedScript:
+        """Write a draft and return what was written. Comments of the YAML text that the draft was read from are preserved.
 
-        `saved` is what was last read from or written to this name. Raise Conflict if the file on disk is different and
-        `replace` is not set.
+        `saved` is what was last read from or written to this name, `source` the file that is edited, if it is another
+        one. Raise Conflict if the file on disk is not `saved` and `replace` is not set.
         """
         script = draft.script()
         if script is None:
@@ -84,12 +93,16 @@ class ScriptFolder:
             check_replaceable(path, self.robot)
             if current not in (None, read) and not replace:
                 raise Conflict(name, known=read is not None)
-            if saved and read == current is not None and not _is_json(name):
-                content = merge(path.read_text(encoding="utf-8"), saved.draft.keys, draft)
+            base, text = source or saved, None
+            if base is not None and not _is_json(name):
+                on_disk = base is saved and read == current is not None
+                text = yaml_source(name, self._content(name)) if on_disk else base.text
+            if base is not None and text is not None:
+                content = merge(text, base.draft.keys, draft)
             else:
                 content = format_script(script, json=_is_json(name))
             write_atomically(path, content)
-            return _digest(content.encode())
+            return LoadedScript(script, _digest(content.encode()), None if _is_json(name) else content)
 
     def complete(self, name: str) -> str:
         """Add .yaml to a name without a suffix."""
@@ -121,6 +134,14 @@ def check_replaceable(path: Path, robot: Robot) -> None:
         return
     except (ScriptError, OSError) as error:
         raise BadName(f"{path.name} exists and is not a valid keyframe script, so it is not replaced") from error
+
+
+def yaml_source(name: str, content: bytes) -> str | None:
+    """Return the text of a YAML file; None for JSON and for what is not UTF-8."""
+    try:
+        return None if _is_json(name) else content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def _is_json(name: str) -> bool:

@@ -51,7 +51,7 @@ class Opening:
             if self.name != UNTITLED:
                 raise
             return Document(Draft(self.robot))
-        return Document(from_script(loaded.script, self.robot), self.name, loaded.digest)
+        return Document(from_script(loaded.script, self.robot), self.name, loaded.digest, loaded.text)
 
 
 def opening(script: Path | None, robot: Robot, policy: str, *, inbetween: bool = True) -> Opening:

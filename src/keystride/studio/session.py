@@ -70,6 +70,7 @@ class StudioSession:
         self._channel = PageChannel(client, secrets.token_hex(8), self._on_event)
         self._view = View(client, editor.robot, self._channel, Actions(self._on_click, self._on_frame, self._on_move))
         self._drafts = DraftsFolder(folder.folder, editor.robot)
+        self._launched = [str(folder.folder), editor.name]  # what the server was started with
         self._add_panels(folder, policy)
         self._forecaster = Forecaster(self._on_forecast)
         self._events = self._event_table()
@@ -94,7 +95,10 @@ class StudioSession:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         self._autosave()
-        return Work(self.editor.document, self._stage.settings())
+        return Work(self.editor.document, self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        return self._stage.settings() | {"launched": self._launched}
 
     def post(self, action: Callable[[], None]) -> None:
         """Queue an action for the session's thread."""
@@ -157,7 +161,7 @@ class StudioSession:
         A new step of the history is sent before the page shows it, so that nothing that was visible can be lost. Changes
         within a step, such as during a drag, are stored with the message that shows them.
         """
-        document, settings = self.editor.document, self._stage.settings()
+        document, settings = self.editor.document, self._settings()
         step = (document, document.revision)
         if step != self._stored[:2] or (settings != self._stored[2] and self._is_due("settings", SETTINGS_EVERY)):
             self._stored = (*step, settings)
@@ -214,7 +218,7 @@ class StudioSession:
         self._tab = str(greeting.get("tab", ""))[:64]
         work = self._tabs.enter(self._tab, self._leave)
         if work is None:
-            work = load_work(str(greeting.get("draft", "")), str(greeting.get("latest", "")), self.editor.robot)
+            work = self._stored_work(str(greeting.get("draft", "")), str(greeting.get("latest", "")))
         self._stage.set_light(bool(greeting.get("light")))  # the browser's preference, until the user chooses
         if work is not None:
             self.editor.restore(self._files.up_to_date(work.document), time.perf_counter())
@@ -224,6 +228,25 @@ class StudioSession:
         if greeting.get("narrow"):
             self._view.scene.look_above_sheet()
         self._greeted = True
+
+    def _stored_work(self, draft: str, latest: str) -> Work | None:
+        """Return what the browser stored in this tab, if it continues what this server was started with.
+
+        Unsaved work on anything else is put with the drafts: a server at the same address may have been started for
+        another script.
+        """
+        work = load_work(draft, latest, self.editor.robot)
+        if work is None:
+            return None
+        document = work.document
+        launched = work.settings.get("launched")
+        if launched == self._launched and (document.unsaved or document.name == self._launched[1]):
+            return work
+        if document.unsaved:
+            self._drafts.write(f"{self._tab[:40]}-{secrets.token_hex(4)}", dump(document))
+            text = f"The Files tab offers the unsaved work on {document.name} that this browser tab had."
+            self._client.add_notification("Another script", text, color="blue")
+        return None
 
     # What the page asks for.
 

@@ -23,6 +23,7 @@ from keystride.studio.document.history import Document, Moment, SavedFile
 FORMAT = 1
 HISTORY_STEPS = 64  # stored in each direction
 MAX_CHARACTERS = 150_000
+MAX_TEXT = 20_000  # characters of a file with its comments
 
 
 class StorageError(ValueError):
@@ -56,7 +57,9 @@ def load_document(text: str, robot: Robot) -> tuple[Document, dict[str, Any]]:
         document.future.extend(future)
         document.files = {
             str(name): SavedFile(
-                _draft(file, robot, marks, stages), None if file["digest"] is None else str(file["digest"])
+                _draft(file, robot, marks, stages),
+                *(None if file.get(field) is None else str(file[field]) for field in ("digest", "text")),
+                uploaded=bool(file.get("uploaded")),
             )
             for name, file in stored["files"].items()
         }
@@ -116,7 +119,7 @@ def _dump(document: Document, settings: dict[str, Any], steps: int) -> str:
         "past": [step(moment) for moment in past],
         "future": [step(moment) for moment in future],
         "files": {
-            name: {**fields(file.draft), "digest": file.digest}
+            name: {**fields(file.draft), "digest": file.digest, "uploaded": file.uploaded, "text": _short(file.text)}
             for name, file in document.files.items()
             if name in names
         },
@@ -124,6 +127,11 @@ def _dump(document: Document, settings: dict[str, Any], steps: int) -> str:
     }
     shapes = [stage.model_dump(mode="json", exclude_defaults=True) for stage in stages]
     return json.dumps({**stored, "marks": marks, "stages": shapes}, separators=(",", ":"))
+
+
+def _short(text: str | None) -> str | None:
+    """Leave out a text that would take the space of the history; its comments are read from the file again."""
+    return text if text is not None and len(text) <= MAX_TEXT else None
 
 
 def _written_fields(keyframe: Keyframe) -> dict[str, Any]:
@@ -268,6 +276,15 @@ class DraftsFolder:
             if document is not None:
                 found.append(StoredDraft(path.stem, document.name, time.time() - path.stat().st_mtime))
         return tuple(found)
+
+    def titles(self, open_tabs: frozenset[str]) -> dict[str, str]:
+        """Return the tab of each draft by a title of its own, without those of open tabs."""
+        found: dict[str, str] = {}
+        for draft in self.entries():
+            if draft.tab not in open_tabs:
+                titles = (draft.title, *(f"{draft.title} ({number})" for number in range(2, MAX_DRAFTS + 2)))
+                found[next(title for title in titles if title not in found)] = draft.tab
+        return found
 
     def _path(self, tab: str) -> Path:
         return self._folder / f"{tab}.json"

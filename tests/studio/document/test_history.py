@@ -126,3 +126,11 @@ def test_several_keyframes_are_selected_and_the_last_is_active():
     document = Document(drafts.add(yawed(0.0), Keyframe(time=2.0, yaw=1.0)))
     document.select([2, 1, 2, 7])
     assert (document.selection, document.selected) == ((2, 1), 1)
+
+
+def test_an_upload_is_unsaved_until_it_is_in_the_folder():
+    document = Document(Draft(GO2))
+    document.open(drafts.add(Draft(GO2), Keyframe(time=1.0, yaw=0.0)), "up.yaml", uploaded=True)
+    assert document.unsaved
+    document.mark_saved("up.yaml", "digest")
+    assert not document.unsaved

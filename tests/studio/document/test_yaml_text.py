@@ -72,6 +72,46 @@ def test_every_style_is_saved_right(text: str):
     assert parse_script(merge(text, draft.keys, changed)) == changed.script()
 
 
+FLOW = """# My show
+version: 1
+keyframes:
+  - {time: 1.0, yaw: 10}  # first
+  # the bend
+  - {time: 2.0,  position: [0.5, 0],
+     yaw: 20}
+  - time: 3.0  # in full
+    yaw: 30
+"""
+FLOW_DRAFT = from_script(parse_script(FLOW), GO2)
+
+
+def test_keyframes_in_braces_keep_their_comments():
+    changed = drafts.change(FLOW_DRAFT, 1, yaw=12.5, label="a: b")
+    assert merge(FLOW, FLOW_DRAFT.keys, changed) == FLOW.replace("yaw: 10}", "yaw: 12.5, label: 'a: b'}")
+    changed = drafts.change(FLOW_DRAFT, 2, position=(0.5, 0.25))
+    assert merge(FLOW, FLOW_DRAFT.keys, changed) == FLOW.replace("[0.5, 0]", "[0.5, 0.25]")
+    changed = drafts.add(drafts.change(FLOW_DRAFT, 1, yaw=None, pitch=2.0), Keyframe(time=4.0, yaw=1.0))
+    text = merge(FLOW, FLOW_DRAFT.keys, changed)
+    assert text == FLOW.replace("{time: 1.0, yaw: 10}", "{time: 1.0, pitch: 2.0}") + "  - time: 4.0\n    yaw: 1.0\n"
+    assert merge(FLOW, FLOW_DRAFT.keys, drafts.remove(FLOW_DRAFT, [2])).startswith(FLOW[: FLOW.index("  # the bend")])
+
+
+def test_what_is_around_a_list_in_brackets_is_kept():
+    text = "# My show\nversion: 1\nkeyframes: [{time: 1.0, yaw: 2.0}]  # all of them\n# the end\n"
+    draft = from_script(parse_script(text), GO2)
+    merged = merge(text, draft.keys, drafts.change(draft, 1, yaw=3.0))
+    assert merged.startswith("# My show\nversion: 1\nkeyframes:\n")
+    assert "# all of them" in merged
+    assert merged.endswith("# the end\n")
+
+
+def test_line_endings_stay():
+    text = TEXT.replace("\n", "\r\n")
+    draft = from_script(parse_script(text), GO2)
+    changed = drafts.change(draft, 1, time=1.5)
+    assert merge(text, draft.keys, changed) == TEXT.replace("time: 1.0 ", "time: 1.5 ").replace("\n", "\r\n")
+
+
 @pytest.mark.parametrize("below", [False, True])
 def test_a_stage_with_its_comments_stays_as_it_is_written(below: bool):
     stage = "stage:  # the small hall\n  floor: [[-1, -1], [3, -1], [3, 1]]  # m\n  audience: [[3, -1], [3, 1]]\n"

@@ -31,14 +31,16 @@ class SavedFile:
 
     draft: Draft
     digest: str | None  # of the bytes on disk; None if the file was never read
+    text: str | None = None  # YAML from which the draft was read, with its comments
+    uploaded: bool = False  # from the user's computer, so it is not in the folder yet
 
 
 class Document:
     """The script being edited and its history. It uses no clock, files or network."""
 
-    def __init__(self, draft: Draft, name: str = UNTITLED, digest: str | None = None) -> None:
+    def __init__(self, draft: Draft, name: str = UNTITLED, digest: str | None = None, text: str | None = None) -> None:
         self.now = Moment(draft, name, draft.keys[:1])
-        self.files = {name: SavedFile(draft, digest)}
+        self.files = {name: SavedFile(draft, digest, text)}
         self.past: deque[Moment] = deque(maxlen=DEPTH)
         self.future: list[Moment] = []
         self.revision = 0  # incremented by every edit, undo and redo; a gesture counts once
@@ -73,7 +75,7 @@ class Document:
     @property
     def unsaved(self) -> bool:
         saved = self.files.get(self.name)
-        return self.draft.marks != (saved.draft.marks if saved else ())
+        return self.draft.marks != (saved.draft.marks if saved and not saved.uploaded else ())
 
     def select(self, keys: Iterable[int]) -> None:
         """Select keyframes. This is not an edit, so it cannot be undone."""
@@ -107,16 +109,24 @@ class Document:
     def redo(self) -> bool:
         return self._travel(self.future, self.past)
 
-    def open(self, draft: Draft, name: str, digest: str | None = None) -> None:
+    def open(
+        self,
+        draft: Draft,
+        name: str,
+        digest: str | None = None,
+        text: str | None = None,
+        *,
+        uploaded: bool = False,
+    ) -> None:
         """Open another script. Undo returns to the previous one and its file name."""
         self.past.append(self.now)
         self.future.clear()
         self.revision += 1
         self._gesture = None
         self.now = Moment(draft, name, draft.keys[:1])
-        self.files[name] = SavedFile(draft, digest)
+        self.files[name] = SavedFile(draft, digest, text, uploaded)
 
-    def mark_saved(self, name: str, digest: str) -> None:
+    def mark_saved(self, name: str, digest: str, text: str | None = None) -> None:
         """Record that the draft was written to a file. A new name also applies to the history since the script was opened."""
         old = self.name
         for moments in (self.past, self.future):
@@ -125,7 +135,7 @@ class Document:
                     break
                 moments[row] = replace(moments[row], name=name)
         self.now = replace(self.now, name=name)
-        self.files[name] = SavedFile(self.draft, digest)
+        self.files[name] = SavedFile(self.draft, digest, text)
         self.revision += 1
 
     def _travel(self, origin: deque[Moment] | list[Moment], other: deque[Moment] | list[Moment]) -> bool:

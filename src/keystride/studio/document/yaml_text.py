@@ -17,22 +17,25 @@ from keystride.studio.document.draft import Draft
 def merge(text: str, keys: Sequence[int], draft: Draft) -> str:
     """Return the text with the keyframes of the draft; `keys` are the keys of the keyframes in the text, in order.
 
-    Comments above a keyframe belong to it. Text that is not a plain list of keyframes is rewritten from scratch.
+    Comments above a keyframe belong to it. If the keyframes are not a block list, only the text around them is
+    preserved. Line endings stay as they are.
     """
     script = draft.script()
     if script is None:
         raise ValueError("a script needs at least one keyframe")
-    try:
-        merged = _merge(text, keys, draft)
-        if parse_script(merged, robot=draft.robot) == script:
-            return merged
-    except (yaml.YAMLError, YAMLError, ScriptError, _OtherStyle):
-        pass
+    lines = text.replace("\r\n", "\n")
+    for attempt in (_merge, _merge_around):
+        try:
+            merged = attempt(lines, keys, draft)
+            if parse_script(merged, robot=draft.robot) == script:
+                return merged.replace("\n", "\r\n") if "\r\n" in text else merged
+        except (yaml.YAMLError, YAMLError, ScriptError, _OtherStyle):
+            continue
     return format_script(script)
 
 
 class _OtherStyle(Exception):
-    """The text is not a block list of block mappings, one keyframe after the other."""
+    """The text is not a block list of mappings, one keyframe after the other."""
 
 
 def _merge(text: str, keys: Sequence[int], draft: Draft) -> str:
@@ -48,15 +51,30 @@ def _merge(text: str, keys: Sequence[int], draft: Draft) -> str:
     return header + "".join(parts) + trailer
 
 
-def _split(text: str) -> tuple[str, list[str], str, int]:
-    """Return the text above the list, the lines of each keyframe, the text below, and the column of the dashes."""
+def _merge_around(text: str, keys: Sequence[int], draft: Draft) -> str:
+    """Replace the whole list of keyframes."""
+    if parse_script(text, robot=draft.robot).angles != draft.angles:
+        raise _OtherStyle
+    _, items = _nodes(text)
+    written = "".join(_written(mark.keyframe, 2) for mark in draft.marks)
+    before = text[: items.start_mark.index].rstrip(" ")
+    return f"{before}\n{written.rstrip()}\n{text[items.end_mark.index :].lstrip(' ').removeprefix(chr(10))}"
+
+
+def _nodes(text: str) -> tuple[yaml.MappingNode, yaml.SequenceNode]:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         raise _OtherStyle
     items = next((value for key, value in root.value if key.value == "keyframes"), None)
-    if not isinstance(items, yaml.SequenceNode) or items.flow_style:
+    if not isinstance(items, yaml.SequenceNode):
         raise _OtherStyle
-    if any(not isinstance(item, yaml.MappingNode) or item.flow_style for item in items.value):
+    return root, items
+
+
+def _split(text: str) -> tuple[str, list[str], str, int]:
+    """Return the text above the list, the lines of each keyframe, the text below, and the column of the dashes."""
+    root, items = _nodes(text)
+    if items.flow_style or any(not isinstance(item, yaml.MappingNode) for item in items.value):
         raise _OtherStyle
     lines = text.splitlines(keepends=True)
     if not lines[-1].endswith("\n"):
@@ -91,6 +109,9 @@ def _updated(old: Keyframe, block: str, new: Keyframe, indent: int) -> str:
     lines = block.splitlines(keepends=True)
     first = next(row for row, line in enumerate(lines) if line[indent:].startswith("- "))
     inner = lines[first].replace("- ", "  ", 1)
+    if inner.lstrip().startswith("{"):
+        flow = _updated_flow("".join([inner, *lines[first + 1 :]]), old, new)
+        return "".join(lines[:first]) + flow[:indent] + "-" + flow[indent + 1 :]
     column = len(inner) - len(inner.lstrip())
     body = "".join(
         line[column:] if line[:column].isspace() else line.lstrip(" ") for line in (inner, *lines[first + 1 :])
@@ -101,6 +122,35 @@ def _updated(old: Keyframe, block: str, new: Keyframe, indent: int) -> str:
         raise _OtherStyle
     _replace(fields, old, new)
     return "".join(lines[:first]) + _as_item(editor, fields, indent, column)
+
+
+def _updated_flow(text: str, old: Keyframe, new: Keyframe) -> str:
+    """Return the text of a mapping in braces with the changed fields replaced, removed or added at its end."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    if not isinstance(node, yaml.MappingNode):
+        raise _OtherStyle
+    before, after = _fields(old), _fields(new)
+    pairs = {
+        key.value: (key.start_mark.index, value.start_mark.index, value.end_mark.index) for key, value in node.value
+    }
+    written = {
+        name: text[start:end] if before.get(name) == after[name] else text[start:value] + _flow(after[name])
+        for name, (start, value, end) in pairs.items()
+        if name in after
+    }
+    added = [f"{name}: {_flow(value)}" for name, value in after.items() if name not in pairs]
+    if len(written) < len(pairs):
+        inside = "{" + ", ".join([*written.values(), *added]) + "}"
+        return text[: node.start_mark.index] + inside + text[node.end_mark.index :]
+    for name, (start, _, end) in reversed(pairs.items()):  # what is between the fields stays as it is
+        text = text[:start] + ", ".join([written[name], *added]) + text[end:]
+        added = []
+    return text
+
+
+def _flow(value: Any) -> str:
+    """Return a value on one line."""
+    return yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("\n").removesuffix("\n...")
 
 
 def _replace(fields: CommentedMap, old: Keyframe, new: Keyframe) -> None:

@@ -16,7 +16,7 @@ from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import UNTITLED, Document
 from keystride.studio.editor import Editor
 from keystride.studio.page.page_channel import Ask, Choice
-from keystride.studio.script_folder import Conflict, ScriptFolder
+from keystride.studio.script_folder import Conflict, ScriptFolder, yaml_source
 from keystride.studio.unsaved_work import DraftsFolder
 
 CHOOSE: str = "(choose)"
@@ -27,7 +27,7 @@ OnFileAction = Callable[[str, Any], None]  # name of the event, and its value
 class FilesPanel:
     def __init__(self, gui: viser.GuiApi, asked: OnFileAction) -> None:
         self._asked = asked
-        self._shown: tuple[tuple[str, ...], str, tuple[str, ...]] | None = None
+        self._shown: tuple[tuple[str, ...], str, tuple[tuple[str, str], ...]] | None = None
         self._tabs: dict[str, str] = {}
         self._message = gui.add_html("")
         with gui.add_folder("Folder of the server"):
@@ -56,7 +56,7 @@ class FilesPanel:
 
     def show(self, names: Sequence[str], name: str, drafts: Mapping[str, str]) -> None:
         """Show the files of the folder, the name of the open one, and the tabs of unsaved drafts by their titles."""
-        shown = (tuple(names), name, tuple(drafts))
+        shown = (tuple(names), name, tuple(drafts.items()))
         if shown == self._shown:
             return
         renamed = self._shown is None or self._shown[1] != name
@@ -114,7 +114,7 @@ class FileCommands:
             loaded = self._folder.load(name)
         except ScriptError as error:
             self._refuse(name, error)
-        self._open(loaded.script, name, now, loaded.digest)
+        self._open(loaded.script, name, now, loaded.digest, loaded.text)
 
     def revert(self, now: float) -> None:
         """Return to the file on disk; undo returns to the edits."""
@@ -126,7 +126,7 @@ class FileCommands:
             script = parse_script(content, json=name.lower().endswith(".json"), robot=self._editor.robot)
         except ScriptError as error:
             self._refuse(name, error)
-        self._open(script, name, now, None)
+        self._open(script, name, now, None, yaml_source(name, content), uploaded=True)
 
     def save(self, name: str, now: float) -> None:
         """Save under a name; ask first if that would overwrite a file that was changed or never read."""
@@ -172,8 +172,7 @@ class FileCommands:
 
     def refresh(self, open_tabs: frozenset[str]) -> None:
         """Show the current files of the folder, and the drafts of tabs that are gone."""
-        drafts = {draft.title: draft.tab for draft in self._drafts.entries() if draft.tab not in open_tabs}
-        self._panel.show(self._folder.names(), self._editor.name, drafts)
+        self._panel.show(self._folder.names(), self._editor.name, self._drafts.titles(open_tabs))
 
     def changed_on_disk(self) -> bool:
         """Return whether the open file has changed on disk since it was read."""
@@ -192,7 +191,8 @@ class FileCommands:
         except (ScriptError, OSError, ValueError):
             return document
         if loaded.digest != saved.digest:
-            document.open(from_script(loaded.script, self._editor.robot), document.name, loaded.digest)
+            draft = from_script(loaded.script, self._editor.robot)
+            document.open(draft, document.name, loaded.digest, loaded.text)
         return document
 
     def report_autosave(self, error: OSError) -> None:
@@ -200,12 +200,23 @@ class FileCommands:
 
     def _save(self, name: str, *, replace: bool) -> None:
         document = self._editor.document
-        digest = self._folder.save(name, document.draft, document.files.get(name), replace=replace)
-        document.mark_saved(name, digest)
+        source = None if name == document.name else document.files.get(document.name)
+        written = self._folder.save(name, document.draft, document.files.get(name), source, replace=replace)
+        document.mark_saved(name, written.digest, written.text)
         self._panel.show_messages([f"Saved {name} in {self._folder.folder}."], bad=False)
 
-    def _open(self, script: Script, name: str, now: float, digest: str | None) -> None:
-        self._editor.open(from_script(script, self._editor.robot), name, now, digest)
+    def _open(
+        self,
+        script: Script,
+        name: str,
+        now: float,
+        digest: str | None,
+        text: str | None,
+        *,
+        uploaded: bool = False,
+    ) -> None:
+        draft = from_script(script, self._editor.robot)
+        self._editor.open(draft, name, now, digest, text, uploaded=uploaded)
         count = len(script.keyframes)
         self._panel.show_messages([f"Opened {name}: {count} keyframe{'s' if count > 1 else ''}."], bad=False)
 

@@ -54,8 +54,13 @@ dock.querySelectorAll("button").forEach((each) => each.setAttribute("aria-label"
 const awayNotice = document.createElement("div");
 awayNotice.id = "ks-away";
 awayNotice.setAttribute("role", "alert");
-awayNotice.textContent = "The studio server is not responding. Your work is stored in this browser. If the server was restarted, open its new address in this tab.";
 document.body.appendChild(awayNotice);
+function tellStored(stored) {
+  const where = stored ? "Your work is stored in this browser." : "This browser has no space to store your work: what the server has not saved by itself (every two seconds) is only in this page.";
+  awayNotice.textContent = `The studio server is not responding. ${where} If the server was restarted, open its new address in ${stored ? "this" : "another"} tab.`;
+  dock.classList.toggle("unstored", !stored);
+}
+tellStored(true);
 
 const button = (name) => dock.querySelector(`[data-do="${name}"]`);
 const clean = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -91,8 +96,9 @@ function showDocument(script) {
   button("delete").disabled = button("duplicate").disabled = script.selected === null;
   showTips(script);
   const dirty = script.unsaved ? '<span class="ks-dirty" title="not saved">●</span>' : "";
+  const full = '<span class="ks-dirty ks-full" title="The storage of this browser is full: save soon">not stored in this browser</span>';
   const changed = script.changedOnDisk ? ' <span class="ks-dirty">changed on disk</span>' : "";
-  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${changed} · ${clean(script.note)}`;
+  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${full}${changed} · ${clean(script.note)}`;
 }
 
 // Suggestions of the forecast for the first missed keyframe; a click applies one.

@@ -120,8 +120,16 @@ function forgetOldDrafts() {
     if (!(Date.now() - time < KEEP_DAYS * 864e5)) localStorage.removeItem(key);
   }
 }
-function keep(place, text) {
-  try { localStorage[place + tab] = `${Date.now()}|${text}`; } catch { localStorage.removeItem(place + tab); }
+let storing = true; // whether the browser has the latest state of the work
+function keep(place, text) { // an old copy must not be taken for the latest, so it goes if there is no space for the new one
+  try {
+    localStorage[place + tab] = `${Date.now()}|${text}`;
+    if (place === LATEST) storing = true;
+  } catch {
+    localStorage.removeItem(place + tab);
+    if (place === LATEST) storing = false;
+  }
+  tellStored(storing);
 }
 function kept(place) {
   const text = localStorage[place + tab] ?? "";
@@ -147,7 +155,7 @@ function greet() { // a new session, after loading or reconnecting
   }, greeted ? 0 : 100); // give another tab time to say that the name is taken
 }
 channel.listen("ks-draft", ({ draft }) => keep(STORE, draft));
-channel.listen("ks-script", (news) => { keep(LATEST, news.latest); script = news; showDocument(news); draw(); });
+channel.listen("ks-script", (news) => { script = news; keep(LATEST, news.latest); showDocument(news); draw(); });
 channel.listen("ks-question", showQuestion);
 channel.listen("ks-now", (news) => {
   if (news.session !== session) { session = news.session; greet(); }
