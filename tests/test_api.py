@@ -69,5 +69,5 @@ def test_evaluate_returns_the_rows_of_the_suites() -> None:
 
 
 def test_an_unknown_suite_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="unknown suite 'nothing'; known are matching"):
+    with pytest.raises(ValueError, match="unknown suite 'nothing'; choose from matching"):
         keystride.evaluate("go2-position", ["nothing"])

@@ -91,7 +91,7 @@ def test_rewards_of_your_own_count_with_their_weights() -> None:
     still = np.nan_to_num(info["rewards"]["stillness"])  # NaN before the last keyframe: it does not count there
     np.testing.assert_allclose(reward, 2.0 * info["rewards"]["height"] + still, rtol=1e-6)
     assert (info["rewards"]["height"] > 0.05).all()
-    with pytest.raises(ValueError, match="unknown reward 'hight'; known are goal"):
+    with pytest.raises(ValueError, match="unknown reward 'hight'; choose from goal"):
         keystride.make_env(4, reward_weights={"hight": 1.0})
 
 

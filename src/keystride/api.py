@@ -64,7 +64,7 @@ def evaluate(
 
     unknown = sorted(set(suites) - set(SUITES))
     if unknown:
-        raise ValueError(f"unknown suite {unknown[0]!r}; known are {', '.join(SUITES)}")
+        raise ValueError(f"unknown suite {unknown[0]!r}; choose from {', '.join(SUITES)}")
     robot = _robot(robot)
     name = "policy" if isinstance(policy, Policy) else Path(policy).name
     policy = policy if isinstance(policy, Policy) else open_policy(policy, robot=robot)

@@ -56,7 +56,7 @@ class KeyframeVectorEnv(VectorEnv[EnvObservation, NDArray[np.float32], NDArray[A
         self._rewards = {**REWARDS, **(rewards or {})}
         for name in self.reward_weights:
             if name not in self._rewards:
-                raise ValueError(f"unknown reward {name!r}; known are {', '.join(self._rewards)}")
+                raise ValueError(f"unknown reward {name!r}; choose from {', '.join(self._rewards)}")
         self.single_observation_space = _observation_space(task.max_keyframes, flat)
         low = ((robot.lower - robot.stance) / robot.action_scale).astype(np.float32)
         high = ((robot.upper - robot.stance) / robot.action_scale).astype(np.float32)

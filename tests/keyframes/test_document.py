@@ -57,7 +57,7 @@ def test_json_has_the_same_lines():
 def test_a_key_that_stands_twice_is_reported_and_the_first_kept(read):
     document = read('{"a": 1,\n "a": 2}')
     assert document.data == {"a": 1}
-    assert [(problem.place, problem.message) for problem in document.problems] == [(("a",), "stands there twice")]
+    assert [(problem.place, problem.message) for problem in document.problems] == [(("a",), "is given twice")]
 
 
 @pytest.mark.parametrize(

@@ -106,5 +106,5 @@ def test_a_footing_beyond_reach_names_the_legs():
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(KeyError, match="no posture 'sti'; there are stand"):
+    with pytest.raises(KeyError, match="unknown posture 'sti'; choose from stand"):
         posture("sti", GO2)

@@ -33,7 +33,7 @@ def test_authored_clips_alone_leave_the_weights_free() -> None:
 def test_a_library_out_of_reach_leaves_the_licence_unknown() -> None:
     sources = training_sources({"library": ["somewhere/cats"], "authored": True})
     assert licence_of(sources) == "unknown licence"
-    assert sources[0].description == "cats (clips not at hand)"
+    assert sources[0].description == "cats (clips not available)"
 
 
 def test_settings_of_something_else_are_refused(tmp_path: Path) -> None:

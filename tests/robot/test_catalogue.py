@@ -39,5 +39,5 @@ def test_a_mistake_in_a_description_is_named(tmp_path: Path, old: str, new: str,
 
 
 def test_an_unknown_name_is_answered_with_those_that_are_known() -> None:
-    with pytest.raises(RobotError, match="known are go2"):
+    with pytest.raises(RobotError, match="choose from go2"):
         load_robot("dog")

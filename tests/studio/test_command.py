@@ -74,4 +74,4 @@ def test_a_process_is_weighed():
 
 def test_an_unknown_robot_is_one_line(capsys: pytest.CaptureFixture[str]):
     assert main(["studio", "--robot", "rex", "--headless"]) == 2
-    assert re.match(r"error: no robot is called \W?rex\W.*known are go2.*\n$", capsys.readouterr().err)
+    assert re.match(r"error: unknown robot \W?rex\W.*choose from go2.*\n$", capsys.readouterr().err)

@@ -42,7 +42,7 @@ def test_the_presets_pass(tiny: TrainingConfig) -> None:
             {"learner": {"ppo": {"groups": {"goal": {"rewards": [["gaol", 1.0]]}}}}},
             "learner.ppo.groups.goal: unknown reward 'gaol'; did you mean goal?",
         ),
-        ({"robot": "go3"}, "robot: no robot is called 'go3': known are go2"),
+        ({"robot": "go3"}, "robot: unknown robot 'go3'; choose from go2"),
         ({"processes": 3}, "8 robots cannot be divided evenly among 3 processes"),
         ({"processes": -1}, "processes must be at least 0, not -1"),
         ({"learner": {"ppo": {"clone_steps": 0}}}, "learner.ppo.clone_steps must be at least 1, not 0"),

@@ -1,4 +1,4 @@
-"""Text to plain data, with the line of every value and of every mistake: YAML or JSON that can be trusted with anything.
+"""Parse YAML or JSON from untrusted sources, keeping the line of every value and of every mistake.
 
 YAML is read from its events, not by a loader that builds objects: no tags, no aliases, bounded depth, and scalars as in
 YAML 1.2's core schema, so that `1e-3` is a number and `on` and `1:30` are text.
@@ -25,7 +25,7 @@ MAX_MODEL_DEPTH = 32  # of other files: the stages of a run need a dozen
 MAX_INTEGER_DIGITS = 19  # a longer integer is read as a float: Python takes quadratic time for it, or refuses
 HUGE = 1e300  # an integer beyond may not even be a float
 LONGEST_MESSAGE, LONGEST_NAME = 600, 120  # characters of a message, and of a field's name in it
-MOST_SHOWN = 30  # a file of nonsense has as many problems as lines
+MOST_SHOWN = 30  # a damaged file may have as many problems as lines
 
 INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 YAML_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
@@ -44,7 +44,7 @@ FieldPath = tuple[str | int, ...]  # ("keyframes", 2, "yaw")
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: where it stands, what is wrong, what is allowed."""
+    """One mistake: where it is, what is wrong, what is allowed."""
 
     place: FieldPath
     message: str
@@ -64,7 +64,7 @@ class ScriptError(FileError):
         super().__init__("\n".join(self.lines()))
 
     def lines(self) -> list[str]:
-        """One line a problem, as compilers print them: file, line, field, what is allowed."""
+        """Return one line per problem, as compilers print them: file, line, field, what is allowed."""
         shown = [f"{self._mark(problem)}: {problem}" for problem in self.problems[:MOST_SHOWN]]
         left = len(self.problems) - len(shown)
         return [*shown, f"{self.source}: and {left} more"] if left else shown
@@ -74,7 +74,7 @@ class ScriptError(FileError):
 
 
 def field_name(place: FieldPath) -> str:
-    """keyframes, 2, posture, 0 is `keyframe 3, posture[0]`: keyframes and obstacles are counted as people count."""
+    """Return a readable field name, such as `keyframe 3, posture[0]`; keyframes and obstacles are counted from 1."""
     prefix, rest = "", place
     if len(place) > 1 and place[0] == "keyframes" and isinstance(place[1], int):
         prefix, rest = f"keyframe {place[1] + 1}", place[2:]
@@ -102,14 +102,14 @@ def shorten(value: Any) -> str:
 
 @dataclass
 class ParsedText:
-    """What stood in the text."""
+    """The parsed content of a text."""
 
     data: Any = None
     lines: dict[FieldPath, int] = field(default_factory=dict)  # counted from 1
     problems: list[Problem] = field(default_factory=list)
 
     def line(self, place: FieldPath) -> int | None:
-        """Return the line of a value, or of the nearest thing around it that has one."""
+        """Return the line of a value, or of the innermost enclosing value that has one."""
         for end in range(len(place), -1, -1):
             if place[:end] in self.lines:
                 return self.lines[place[:end]]
@@ -135,12 +135,12 @@ ResultT = TypeVar("ResultT")
 
 
 def read_model(path: Path, kind: type[ModelT]) -> ModelT:
-    """Read a YAML file by the schema of a pydantic model or dataclass; FileError names file, line, field and what is allowed."""
+    """Read a YAML file into a pydantic model or dataclass; FileError names file, line, field and what is allowed."""
     return _read(path, lambda content: parse_model(content, kind, str(path)))
 
 
 def read_mapping(path: Path, kind: type[ModelT]) -> dict[str, Any]:
-    """Read a YAML file as it stands, after a check by a schema: order and entries that the schema does not know stay."""
+    """Read a YAML file and check it against a schema. The order, and entries that the schema does not know, are kept."""
 
     def parse(content: bytes) -> dict[str, Any]:
         parse_model(content, kind, str(path))
@@ -190,7 +190,7 @@ def parse_script_yaml(text: str, depth: int = MAX_DEPTH) -> ParsedText:
 
 
 def parse_script_json(text: str) -> ParsedText:
-    """JSON by its own rules; the lines are those that a YAML reader sees, where it can read the text too."""
+    """Parse JSON. Lines come from the YAML reader, if it can read the text too."""
     document = ParsedText()
     try:
         document.data = json.loads(text, parse_int=_integer, object_pairs_hook=_Pairs)
@@ -207,7 +207,7 @@ def parse_script_json(text: str) -> ParsedText:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object before its duplicate keys are sought."""
+    """A JSON object whose duplicate keys have not been detected yet."""
 
 
 def _without_duplicates(document: ParsedText, value: Any, place: FieldPath) -> Any:
@@ -225,9 +225,9 @@ def _without_duplicates(document: ParsedText, value: Any, place: FieldPath) -> A
 
 
 def _keep(document: ParsedText, found: dict[str, Any], place: FieldPath, value: Any, line: int | None) -> None:
-    """Enter a value under the last name of its place; the first of two stays."""
+    """Store a value under the last part of its path; of duplicates, the first is kept."""
     if place[-1] in found:
-        document.problems.append(Problem(place, "stands there twice", line))
+        document.problems.append(Problem(place, "is given twice", line))
     found.setdefault(str(place[-1]), value)
 
 

@@ -1,4 +1,4 @@
-"""Scripts on file, in YAML or JSON, and as plain data; every mistake is named by its line, with what is allowed there."""
+"""Read and write scripts as YAML, JSON or plain data. Errors give the line of every mistake, and what is allowed there."""
 
 import json
 from collections.abc import Iterator
@@ -71,7 +71,11 @@ ALLOWED = {
     "radius": f"metres, 0.01 to {MAX_METRES:g}",
     "corners": f"3 to {MAX_CORNERS} corners [x, y] in metres, each within {MAX_METRES:g}",
 }
-POSTURE_KINDS = ("name", "angles", "joints")  # the tags of the posture's union, which stand in pydantic's places
+POSTURE_KINDS = (
+    "name",
+    "angles",
+    "joints",
+)  # the tags of the posture's union, which are part of pydantic's error locations
 
 
 def load_script(path: Path | str, robot: Robot | Path | str | None = None) -> Script:
@@ -94,13 +98,13 @@ def load_script(path: Path | str, robot: Robot | Path | str | None = None) -> Sc
 
 
 def find_script(path: Path | str) -> Path:
-    """Return the path as it is, or the file of a script that ships if it is the name of one."""
+    """Return the path itself if it exists, or else the built-in example of that name."""
     path = Path(path)
     return path if path.exists() else example_scripts().get(str(path), path)
 
 
 def example_scripts() -> dict[str, Path]:
-    """Return the scripts that ship, by name."""
+    """Return the built-in examples by name."""
     package = Path(__file__).parents[1]
     folders = (package / "examples", package.parents[1] / "examples")  # in a wheel; in a checkout
     folder = next((one for one in folders if one.is_dir()), package)
@@ -152,7 +156,7 @@ def script_data(script: Script) -> dict[str, Any]:
 
 
 def script_schema() -> dict[str, Any]:
-    """JSON Schema of the files, for editors."""
+    """Return the JSON Schema of script files, for editors."""
     schema = Script.model_json_schema()
     schema["required"] = ["version", "keyframes"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Keystride keyframe script"}
@@ -163,7 +167,7 @@ def is_json(path: Path) -> bool:
 
 
 def _stage_without_version(data: Any) -> bool:
-    """The schema says so itself of a stage that is right in all else."""
+    """Return whether a stage is given in version 1. (The schema only reports this if the stage has no other mistakes.)"""
     return isinstance(data, dict) and data.get("version") == 1 and data.get("stage") is not None
 
 
@@ -172,7 +176,7 @@ def _findings(error: ValidationError) -> Iterator[Problem]:
     places = [_place(entry) for entry in entries]
     around = {place[:end] for place in places for end in range(len(place))}
     for entry, place in zip(entries, places, strict=True):
-        if not (entry["type"] == "too_short" and place in around):  # a list is not short for having a wrong item
+        if not (entry["type"] == "too_short" and place in around):  # a wrong item does not make a list too short
             yield Problem(place, _message(entry, place))
 
 
@@ -201,7 +205,7 @@ def _allowed(entry: ErrorDetails, place: FieldPath) -> str:
 
 
 def _model_at(place: FieldPath) -> tuple[type[BaseModel], FieldPath]:
-    """Return the model that a place is in, and where in it."""
+    """Return the model that contains a path, and the rest of the path within it."""
     if len(place) > 1 and place[0] == "keyframes":
         return Keyframe, place[2:]
     if len(place) > 2 and place[:2] == ("stage", "obstacles"):
@@ -220,7 +224,7 @@ def _to_yaml(data: dict[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists of numbers on one line; text that YAML 1.1 or 1.2 takes for a number is quoted."""
+    """Writes lists of numbers on one line, and quotes text that YAML 1.1 or 1.2 would read as a number."""
 
     def represent_numbers(self, numbers: list[Any]) -> yaml.Node:
         flow = all(isinstance(number, float) for number in numbers)

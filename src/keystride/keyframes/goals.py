@@ -1,4 +1,4 @@
-"""A padded batch of keyframes as arrays, and how a robot sees it.
+"""A padded batch of keyframes as arrays, and its errors as a robot observes them.
 
 Works on NumPy arrays and torch tensors alike: the environment, the exported graph and the measurements share it.
 E is environments, K keyframes. An unused row has no component present, and is never visible.
@@ -89,7 +89,7 @@ def next_only(goals: Goals, now: Array) -> Array:
 
 
 def goal_errors(goals: Goals, position: Array, orientation: Array, joints: Array) -> Array:
-    """Return (E, K, 18) what is left to each keyframe: 3 m in the base frame, 3 rad wrapped, 12 rad; 0 where absent."""
+    """Return the error to each keyframe, (E, K, 18): 3 m in the base frame, 3 rad wrapped, 12 rad; 0 where absent."""
     xp = array_namespace(position)
     offset = goals.position - position[:, None, :]  # (E, K, 3) world
     up = offset[..., 2:] * xp.astype(goals.height[..., None], offset.dtype)
@@ -102,7 +102,7 @@ def goal_errors(goals: Goals, position: Array, orientation: Array, joints: Array
 
 
 def goal_observation(goals: Goals, wait: Array, position: Array, orientation: Array, joints: Array) -> Array:
-    """(E, K, 24) the goal part of a token: error with the height along the vertical, seconds until it is due (E, K), presence bits."""
+    """Return the goal part of each token, (E, K, 24): errors with the height along the vertical, wait (E, K) in s, presence bits."""
     xp = array_namespace(position)
     error = goal_errors(goals, position, orientation, joints)
     bits = xp.astype(goals.presence, error.dtype)

@@ -13,12 +13,12 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import joints_from_feet, standing_height
 
 LEG_LENGTH = 0.426  # m, thigh and calf of the Go2, for which footings are written
-REACHED = 1e-6  # m, how far a foot may be missed
+REACHED = 1e-6  # m by which a foot may miss its target
 
 
 @dataclass(frozen=True)
 class Posture:
-    """Joint angles, and the height and tilt of the base at which they stand."""
+    """Joint angles, and the height and tilt of the base at which the feet are on the ground."""
 
     joints: Floats  # (12,) rad
     height: float  # m, base over flat ground
@@ -29,7 +29,7 @@ class Posture:
 
 @dataclass(frozen=True)
 class Footing:
-    """A posture as a person sees it. Feet are shifts from under the hips: forward, to the left, up; metres."""
+    """A posture described by its feet: shifts from the points below the hips, forward, to the left and up, in m."""
 
     height: float
     roll: float = 0.0  # degrees, left side up
@@ -69,7 +69,7 @@ def posture(pose: str | Footing | Posture, robot: Robot) -> Posture:
         return solve(_scaled(pose, _leg_length(robot) / LEG_LENGTH), robot)
     known = named_postures(robot)
     if pose not in known:
-        raise KeyError(f"no posture {pose!r}; there are {', '.join(known)}")
+        raise KeyError(f"unknown posture {pose!r}; choose from {', '.join(known)}")
     return known[pose]
 
 

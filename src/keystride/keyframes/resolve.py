@@ -1,4 +1,4 @@
-"""Scripts to the arrays that a policy reads: metres and radians, absolute, for any number of environments."""
+"""Convert scripts to the arrays that a policy reads: absolute, in metres and radians, for any number of environments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,7 +14,7 @@ from keystride.robot.description import Floats, Robot
 
 @dataclass(frozen=True)
 class Spot:
-    """Where the script last said the robot is, seen from the start."""
+    """The position and yaw that a script requested last, relative to the start."""
 
     x: float = 0.0  # m
     y: float = 0.0
@@ -35,7 +35,7 @@ def script_goals(
 ) -> Goals:
     """Return goals (E, K) in the world of robots that start at position (E, 2 or more; z is left alone) and yaw (E,).
 
-    One script is given to every environment; several are one each. Without a start it is the origin.
+    A single script is used for every environment; several scripts are one for each. Without a position, robots start at the origin.
     """
     starts = 1 if position is None else len(position)
     scripts = [script] * starts if isinstance(script, Script) else script
@@ -48,7 +48,7 @@ def script_goals(
 
 
 def resolve(script: Script, robot: Robot) -> Goals:
-    """Return goals (1, K) in the frame of the start, with relative positions summed up and named postures looked up.
+    """Return goals (1, K) in the frame of the start, with relative positions accumulated and named postures resolved.
 
     Raise ScriptError if a posture is beyond the robot's joint limits.
     """
@@ -60,7 +60,7 @@ def resolve(script: Script, robot: Robot) -> Goals:
 
 
 def spots(script: Script) -> list[Spot]:
-    """For each keyframe where the robot is by then: the last position and the last yaw that were asked for."""
+    """Return where the robot is at each keyframe: the last position and the last yaw requested so far."""
     found, spot = [], Spot()
     for keyframe in script.keyframes:
         spot = _after(keyframe, spot, angle_unit(script.angles))
@@ -69,7 +69,7 @@ def spots(script: Script) -> list[Spot]:
 
 
 def place_goals(goals: Goals, position: Floats, yaw: Floats) -> Goals:
-    """Goals seen from the start, moved into the world of robots that start at position (E, 2 or more) and yaw (E,)."""
+    """Move goals relative to the start into the world of robots that start at position (E, 2 or more) and yaw (E,)."""
     yaw = np.broadcast_to(yaw[:, None], goals.step.shape)  # (E, K)
     moved = geometry.rotate_yaw(yaw, goals.position)  # (E, K, 3)
     moved[..., :2] += position[:, None, :2]
@@ -79,7 +79,7 @@ def place_goals(goals: Goals, position: Floats, yaw: Floats) -> Goals:
 
 
 def stack(rows: Sequence[Goals]) -> Goals:
-    """Goals of several lengths as one batch, padded at the end with rows that are never visible."""
+    """Stack goals of different lengths into one batch, padded at the end with rows that are never visible."""
     most = max(goals.step.shape[1] for goals in rows)
     return Goals(
         *(np.concatenate([_pad(getattr(goals, field.name), most) for goals in rows]) for field in fields(Goals))
@@ -129,7 +129,7 @@ def _enter(goals: Goals, row: int, keyframe: Keyframe, spot: Spot, unit: str, ro
 
 
 def _where(shown: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Zero where not shown; (E, K) over (E, K, ...)."""
+    """Return values (E, K, ...) with zeros where not shown (E, K)."""
     return values * shown.reshape(shown.shape + (1,) * (values.ndim - 2)).astype(values.dtype)
 
 

@@ -35,7 +35,7 @@ MAX_SECONDS = 3600.0
 MAX_KEYFRAMES = 1000
 STAGE_VERSION = 2  # the first version with a stage; a script without one keeps its version
 TILT_LIMITS = {"roll": pi, "pitch": pi / 2, "yaw": 2 * pi}  # rad, either way
-ANGLE_TOLERANCE = 1e-3  # rad: people round, and -156 degrees is meant as the calf's limit
+ANGLE_TOLERANCE = 1e-3  # rad: people round angles, so -156 degrees stands for the calf's limit
 
 Unit = Literal["degrees", "radians"]
 Raw = Mapping[str, Any]  # a keyframe by its fields, valid or not
@@ -96,11 +96,11 @@ class Keyframe(BaseModel):
         default=None,
         description="A named posture, 12 joint angles, or angles by joint name (the others as in the stance).",
     )
-    label: Label = Field(default=None, description="A word for the person.")
+    label: Label = Field(default=None, description="A name to show to people.")
 
     @property
     def step(self) -> int:
-        """The control step at which it is due."""
+        """Return the control step at which the keyframe is due."""
         return control_step(self.time)
 
     @model_validator(mode="after")
@@ -125,7 +125,7 @@ class Script(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _with_version(cls, data: Any) -> Any:
-        """A script that is built with a stage has the version that knows one; in a file the version is written."""
+        """Raise the version of a script built in code with a stage to the first that supports one; a file states its version."""
         if isinstance(data, dict) and "version" not in data and data.get("stage") is not None:
             return {"version": STAGE_VERSION, **data}
         return data
@@ -142,7 +142,7 @@ class Script(BaseModel):
     def _check(cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> tuple[Keyframe, ...]:
         """Report every mistake at once: those of single keyframes, their order, tilts and, given a robot, its joint limits."""
         rows = value if isinstance(value, list | tuple) else ()
-        if len(rows) > MAX_KEYFRAMES:  # not worth the look at each
+        if len(rows) > MAX_KEYFRAMES:  # too many to validate each
             raise PydanticCustomError("too_long", "more keyframes than allowed")
         keyframes, wrong = (), []
         try:
@@ -150,7 +150,7 @@ class Script(BaseModel):
         except ValidationError as error:
             wrong = [_found_already(entry) for entry in error.errors(include_url=False)]
         fields = [_fields(keyframe) for keyframe in rows]
-        unit = info.data.get("angles")  # absent when the header is wrong itself
+        unit = info.data.get("angles")  # absent if the header itself is invalid
         problems = [*_order_problems(fields)]
         if unit:
             problems += [
@@ -215,7 +215,7 @@ def _joint_problems(keyframes: Sequence[Raw], unit: str, robot: Robot) -> Iterat
 
 
 def _angle_problem(place: FieldPath, angle: Any, lower: float, upper: float, unit: str) -> Iterator[Problem]:
-    """Limits are in rad; a value that is not a number is reported elsewhere."""
+    """Return what is wrong with a joint angle, if anything. Limits are in rad; values that are not numbers are reported elsewhere."""
     if _is_number(angle) and not lower - ANGLE_TOLERANCE <= angle * angle_unit(unit) <= upper + ANGLE_TOLERANCE:
         yield Problem(place, f"{shorten(angle)} is beyond its limit; allowed: {_span(lower, upper, unit)}")
 

@@ -69,14 +69,14 @@ class Obstacle(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
-    label: Label = Field(default=None, description="A word for the person.")
+    label: Label = Field(default=None, description="A name to show to people.")
     center: Point | None = Field(default=None, description="[x, y] of a circle's centre in metres; needs a radius.")
     radius: float | None = Field(default=None, ge=0.01, le=MAX_METRES, description="Of the circle, in metres.")
     corners: Corners | None = Field(default=None, description="[x, y] of a polygon's corners in metres, in order.")
 
     @property
     def outline(self) -> Floats:
-        """(N, 2) corners, m; those of a circle are around it."""
+        """Return the corners (N, 2), m; those of a circle lie just outside it."""
         if self.corners is not None:
             return np.array(self.corners)
         assert self.center is not None
@@ -123,13 +123,13 @@ def circle(center: ArrayLike, radius: float) -> Floats:
 
 
 def area(corners: ArrayLike) -> float:
-    """Area of a polygon without crossing edges."""
+    """Return the area of a polygon without crossing edges."""
     (x, y), (next_x, next_y) = outline(corners).transpose(1, 2, 0)
     return float(abs(np.sum(x * next_y - next_x * y)) / 2)
 
 
 def crossing_edges(corners: ArrayLike) -> tuple[int, int] | None:
-    """Return the first two edges that are not neighbours and meet all the same, counted from 0."""
+    """Return the first two edges, counted from 0, that meet without being neighbours."""
     edges = outline(corners)
     apart = distances(edges, edges)  # (N, N)
     neighbours = {1, len(edges) - 1}
@@ -170,5 +170,5 @@ def _to_segment(point: Complexes, begin: Complexes, end: Complexes) -> Floats:
 
 
 def _side(begin: Complexes, end: Complexes, point: Complexes) -> Floats:
-    """Positive to the left of the line, negative to the right."""
+    """Return positive values for points to the left of a line, negative ones for those to the right."""
     return ((end - begin).conj() * (point - begin)).imag

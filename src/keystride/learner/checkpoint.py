@@ -115,7 +115,7 @@ def _tensors(saved: Any, what: str) -> dict[str, torch.Tensor]:
 def widen(saved: Tree, own: dict[str, torch.Tensor]) -> Tree:
     """Return the saved weights, grown to the shapes of a network `own` that is wider or has more outputs.
 
-    New units keep the weights of `own` towards their inputs, but the saved ones do not listen to them: the grown network computes
+    New units keep the weights of `own` for their inputs, and saved units get zero weights from new ones: the grown network computes
     what the saved one did.
     """
 

@@ -68,7 +68,7 @@ class NetworkConfig:
     errors of the keyframe that is due next to its actions in the last tenth of a second before it, with learned gains: a posture has
     to be struck on a single control step, and the gradient of the rewards says little about it. Needs next_goal_time_column."""
     servo_gain: float = 2.0
-    """Initial gain of that, in actions per rad. The robot's 1 / action_scale moves a joint's target by the whole error."""
+    """Initial gain of the posture servo, in actions per rad. The robot's 1 / action_scale moves a joint's target by the whole error."""
     critics: Literal["separate", "shared"] = "separate"
     """A separate network for each critic, or one shared network with an output for each."""
     initial_std: float = 1.0
@@ -87,7 +87,7 @@ class ExplorationConfig:
     """Correlation of the noise of one control step with the step before. White noise (0) shakes the joints, moves the body little,
     and is easy for a discriminator to spot; correlated noise has a standard deviation of std / sqrt(1 - correlation^2)."""
     anneal_share: float = 0.1
-    """Share of the steps until that end in which they do."""
+    """Fraction of the run, at its end, over which the bounds are annealed."""
     learning_rate: float = 1e-3
     """Learning rate of the logarithm of the standard deviation; the network's own rate adapts and may become too small for it."""
 

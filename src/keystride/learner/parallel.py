@@ -30,10 +30,10 @@ def start(device: str) -> None:
 
 
 def stop() -> None:
-    """Leave the process group, all processes together: one that leaves earlier aborts those that still exchange something.
+    """Leave the process group, all processes together: one that leaves early aborts communication still in progress elsewhere.
 
-    The last exchange of a barrier may still be under way elsewhere when it returns here, so every process also says in the store that
-    it is through, and waits for the others to say so.
+    A barrier may return here while it is still in progress elsewhere, so every process also reports in the store that it is done, and
+    waits until all others have done so.
     """
     if dist.is_initialized():
         dist.barrier()

@@ -1,4 +1,4 @@
-"""A clip: one motion of the robot, 50 frames a second, on file as .npz without pickles."""
+"""A clip: one motion of the robot at 50 frames per second, stored as .npz without pickles."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from keystride.reading import check_model, parse_json, read_arrays
 from keystride.robot.description import Floats, Robot
 
 CLIP_FPS = 50.0
-MAX_CLIP_VALUE = 1e6  # m, rad, or of these per second: more is damage
+MAX_CLIP_VALUE = 1e6  # m, rad, m/s or rad/s: larger values mean a damaged file
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ def make_clip(
 
 
 def difference(values: Floats, fps: float = CLIP_FPS) -> Floats:
-    """Backward differences: frame t moved from t-1, so velocities sum back to positions. The first repeats the second."""
+    """Return velocities as backward differences, which sum back to the positions; the first repeats the second."""
     steps = np.diff(values, axis=0) * fps
     return np.concatenate([steps[:1], steps])
 
 
 def angular_difference(orientation: Floats, fps: float = CLIP_FPS) -> Floats:
-    """Angular velocity in the world frame by backward differences; (T, 3) rad/s."""
+    """Return angular velocities in the world frame as backward differences, (T, 3) rad/s."""
     turn = geometry.multiply(orientation[1:], geometry.conjugate(orientation[:-1]))
     steps = geometry.rotation_vector(turn) * fps
     return np.concatenate([steps[:1], steps])
@@ -143,7 +143,7 @@ def clip_from_arrays(name: str, arrays: dict[str, np.ndarray]) -> Clip:
 
 
 class _Metadata(BaseModel):
-    """What is read of a clip's metadata; more may stand there."""
+    """The entries of a clip's metadata that are used; others are allowed."""
 
     model_config = ConfigDict(strict=True)
     source: str = ""

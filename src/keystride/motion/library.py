@@ -1,4 +1,4 @@
-"""A library: clips that training draws from.
+"""A library: the clips that training samples from.
 
 In memory they are laid end to end in contiguous arrays, from which thousands of frames are drawn at a time. On disk it is a
 folder of clips with an index that says what they are and how they are split."""
@@ -28,7 +28,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Balance:
-    """How often frames are drawn by how fast the base moves, whatever the clips hold most of.
+    """How often frames are drawn, by the speed of the base, whatever the clips contain most of.
 
     Dogs mostly stand; drawn evenly, standing still would earn a good style reward and nothing would walk.
     """
@@ -54,7 +54,7 @@ class Frames:
 
 
 class Library:
-    """Training draws from this. Frame numbers run through all clips; `first` and `last` are those of a frame's clip."""
+    """The clips that training samples from. Frames are numbered through all clips; `first` and `last` are those of a frame's clip."""
 
     def __init__(
         self, robot: Robot, clips: Sequence[Clip], *, mirrored: bool = True, balance: Balance | None = None
@@ -82,7 +82,7 @@ class Library:
         return len(self.clip)
 
     def draw(self, random: np.random.Generator, count: int, *, ahead: int = 0) -> Indices:
-        """Frames that have at least `ahead` more frames behind them in their clip."""
+        """Draw frames that are followed by at least `ahead` more frames of their clip."""
         if ahead not in self._drawable:
             allowed = np.flatnonzero((self.last - np.arange(len(self)) >= ahead) & (self._weight > 0))
             if not len(allowed):
@@ -93,7 +93,7 @@ class Library:
         return allowed[np.minimum(picks, len(allowed) - 1)]
 
     def grounded(self, rows: Indices) -> Floats:
-        """Return (n, 3) base positions, raised where a foot would start below the ground."""
+        """Return base positions (n, 3), raised where a foot would be below the ground."""
         position = self.frames.position[rows].copy()
         feet = geometry.rotate(self.frames.orientation[rows][:, None], self.feet[rows])[..., 2] + position[:, 2:]
         position[:, 2] += np.maximum(self.robot.foot_radius - feet.min(axis=1), 0.0)
@@ -116,7 +116,7 @@ def _stack(clips: Sequence[Clip]) -> Frames:
 
 
 def _frames_by_tag(clips: Sequence[Clip], starts: NDArray[np.int64]) -> dict[str, Indices]:
-    """Frames by what happens in them, as the clips' segments say."""
+    """Return frame numbers by the tag of the segment they belong to."""
     found: dict[str, list[Indices]] = {}
     for clip, start in zip(clips, starts, strict=True):
         for begin, end, tag in clip.metadata.get("segments", ()):
@@ -135,7 +135,7 @@ def _weights(frames: Frames, clips: Sequence[Clip], clip_of: Indices, balance: B
 
 
 def _smooth(values: Floats, width: int = 25) -> Floats:
-    """Running mean over half a second, so that a pause between strides is not standing."""
+    """Return the running mean over half a second, so that a pause between strides does not count as standing."""
     return np.convolve(np.pad(values, width // 2, mode="edge"), np.ones(width) / width, mode="valid")
 
 
@@ -189,7 +189,7 @@ class _Entry(BaseModel):
     @field_validator("file")
     @classmethod
     def _is_a_name(cls, name: str) -> str:
-        """A path would lead out of the library."""
+        """Require a plain file name; a path could point outside the library."""
         if not re.fullmatch(r"[^./\\\x00-\x1f][^/\\\x00-\x1f]*\.npz", name):
             raise ValueError("input should be the name of an .npz file, without a folder")
         return name
@@ -228,7 +228,7 @@ def load_library_clips(folder: Path, split: str | None = None) -> list[Clip]:
 
 
 def _weighted(clip: Clip, weight: float) -> Clip:
-    """How often the library draws the clip goes with it."""
+    """Return the clip with the weight that the library's index gives it."""
     return replace(clip, metadata={**clip.metadata, "weight": weight})
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a clip: the robot, and ahead of it the animal that it was taken from."""
+"""Pictures of a clip: the robot, and ahead of it the animal that was captured."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class ClipCamera:
 def film(
     clip: Clip, robot: Robot, frames: Iterable[int], view: ClipCamera, animal: Animal | None = None
 ) -> Iterator[RgbImage]:
-    """One picture for each frame number, from a camera that goes along beside the robot."""
+    """Render one picture per frame number, from a camera that moves alongside the robot."""
     spec = load_spec(robot)
     spec.visual.global_.offwidth, spec.visual.global_.offheight = view.size
     model = spec.compile()

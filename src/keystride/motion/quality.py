@@ -9,12 +9,12 @@ from keystride.motion.clip import CLIP_FPS, Clip, difference
 from keystride.motion.signals import Flags, airborne_frames, clip_feet, foot_clearance, planted_feet
 from keystride.robot.description import Floats, Robot
 
-AT_LIMIT = 1e-3  # rad: this close to a limit counts as being there
+AT_LIMIT = 1e-3  # rad: a joint this close to a limit counts as being at it
 
 
 @dataclass(frozen=True)
 class FrameMeasures:
-    """What is measured at every frame of one clip, or of many put end to end."""
+    """Measurements at every frame of one clip, or of several concatenated clips."""
 
     speed: Floats  # (T,) m/s, horizontal, of the base
     penetration: Floats  # (T, 4) m, of each foot into the ground
@@ -29,7 +29,7 @@ class FrameMeasures:
 
 @dataclass(frozen=True)
 class Figures:
-    """The quality table's row."""
+    """A row of the quality table."""
 
     seconds: float
     mean_speed: float  # m/s
@@ -46,7 +46,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Targets:
-    """What a library has to reach."""
+    """Limits that the figures of a library must not exceed."""
 
     slide: float = 0.05  # m/s
     penetration_p99: float = 0.005  # m
@@ -54,9 +54,11 @@ class Targets:
     motor_share: float = 1.0
 
     def misses(self, figures: Figures) -> list[str]:
-        """Return a line for every target that the figures miss."""
+        """Return one line for each limit that is exceeded."""
         pairs = [(field.name, getattr(figures, field.name), getattr(self, field.name)) for field in fields(self)]
-        return [f"{name} is {value:.4g}, to be at most {most:.4g}" for name, value, most in pairs if value > most]
+        return [
+            f"{name} is {value:.4g}, but should be at most {most:.4g}" for name, value, most in pairs if value > most
+        ]
 
 
 def measure_clip(clip: Clip, robot: Robot) -> FrameMeasures:
@@ -79,7 +81,7 @@ def measure_clip(clip: Clip, robot: Robot) -> FrameMeasures:
 
 
 def pool(many: Iterable[FrameMeasures]) -> FrameMeasures:
-    """Return the frames of many clips put end to end, for figures over the whole library."""
+    """Concatenate the frames of several clips, for figures over a whole library."""
     listed = list(many)
     return FrameMeasures(
         *(np.concatenate([getattr(one, field.name) for one in listed]) for field in fields(FrameMeasures))

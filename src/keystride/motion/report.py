@@ -1,4 +1,4 @@
-"""A page about a library: its figures, what happens in it, and plots of every clip, as one HTML file with SVG inside."""
+"""Report on a library as one HTML file: its quality figures, its tags, and plots of every clip."""
 
 from collections.abc import Sequence
 from html import escape
@@ -32,7 +32,7 @@ TAG_COLOURS = {
     "rear": tint(RED, 0.45),
     "paw_up": tint(TEAL, 0.5),
 }
-OTHER_TAGS = tint(SOFT, 0.15)  # a library may have tags of its own
+OTHER_TAGS = tint(SOFT, 0.15)  # libraries may define their own tags
 DARK_TAGS = ("trot", "canter", "jump")
 
 
@@ -45,7 +45,7 @@ def tag_text_colour(tag: str) -> str:
 
 
 def svg(rows: Sequence[tuple[str, int]]) -> str:
-    """One drawing from (content, height) rows, put under each other."""
+    """Return one drawing of (content, height) rows, stacked vertically."""
     parts, top = [], 0
     for content, height in rows:
         parts.append(f'<g transform="translate({LABEL_WIDTH},{top})">{content}</g>')
@@ -55,7 +55,7 @@ def svg(rows: Sequence[tuple[str, int]]) -> str:
 
 
 def lines(values: Floats, colours: Sequence[str], label: str, height: int, highest: float) -> tuple[str, int]:
-    """Curves (T, N) between zero and the highest value, which the axis names."""
+    """Draw curves (T, N) between zero and the largest value, which labels the axis."""
     inner = height - 14
     step = max(1, int(np.ceil(len(values) / MOST_POINTS)))
     kept = np.clip(values[::step] / highest, 0.0, 1.0)
@@ -184,7 +184,7 @@ def _row(name: str, row: Figures, anchor: str | None = None) -> str:
 
 
 def _tag_key(clips: Sequence[Clip]) -> list[str]:
-    """Seconds by tag, longest first."""
+    """Return a legend with the seconds of each tag, longest first."""
     seconds: dict[str, float] = {}
     for clip in clips:
         for first, last, tag in segments_in(clip):

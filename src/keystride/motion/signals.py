@@ -15,7 +15,7 @@ AIRBORNE_HEIGHT = 0.02  # m under every foot
 
 
 def gaussian_smooth(values: Floats, sigma: float) -> Floats:
-    """Gaussian smoothing along time, sigma in frames, without delay; the ends are held."""
+    """Smooth along time with a Gaussian, sigma in frames, without delay; the ends are held."""
     if sigma <= 0:
         return values
     half = int(np.ceil(3 * sigma))
@@ -28,36 +28,36 @@ def gaussian_smooth(values: Floats, sigma: float) -> Floats:
 
 
 def resample(values: Floats, times: Floats, at: Floats) -> Floats:
-    """Values (T, ...) known at times, read at other times, by straight lines."""
+    """Interpolate values (T, ...) linearly at other times."""
     flat = values.reshape(len(values), -1)
     columns = [np.interp(at, times, flat[:, column]) for column in range(flat.shape[1])]
     return np.stack(columns, axis=1).reshape(len(at), *values.shape[1:])
 
 
 def soft_max(a: Floats, b: Floats | float, width: float) -> Floats:
-    """At least both a and b, and smooth where they cross."""
+    """Return a smooth upper bound of a and b, close to their maximum."""
     return 0.5 * (a + b + np.sqrt((a - b) ** 2 + width**2))
 
 
 def soft_min(a: Floats, b: Floats | float, width: float) -> Floats:
-    """At most both a and b, and smooth where they cross."""
+    """Return a smooth lower bound of a and b, close to their minimum."""
     return 0.5 * (a + b - np.sqrt((a - b) ** 2 + width**2))
 
 
 def smoothstep(t: Floats) -> Floats:
-    """From 0 to 1 with zero velocity at both ends; its top speed is 1.5, that of a minimum-jerk curve 1.875."""
+    """Return a curve from 0 to 1 with zero velocity at both ends; its top speed is 1.5, that of a minimum-jerk curve 1.875."""
     t = np.clip(t, 0.0, 1.0)
     return t * t * (3 - 2 * t)
 
 
 def stretches(flags: Flags) -> list[tuple[int, int]]:
-    """Stretches of true as (first, one past the last)."""
+    """Return the intervals in which a flag is true, as (first, one past the last)."""
     edges = np.diff(np.concatenate([[0], flags.astype(np.int8), [0]]))
     return list(zip(np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist(), strict=True))
 
 
 def without_short(flags: Flags, least: int, gap: int | None = None) -> Flags:
-    """Gaps shorter than `gap` frames (or `least`) are closed, then stretches of fewer than `least` are dropped."""
+    """Close gaps shorter than `gap` frames (or `least`), then drop intervals shorter than `least`."""
     kept = flags.copy()
     for value, frames in ((False, least if gap is None else gap), (True, least)):
         for first, last in stretches(kept == value):
@@ -79,7 +79,7 @@ def feet_in_world(robot: Robot, position: Floats, orientation: Floats, joints: F
 
 
 def foot_clearance(feet: Floats, robot: Robot) -> Floats:
-    """Height of the lowest point of each foot over flat ground, (T, 4) m; negative inside the ground."""
+    """Return the height of the lowest point of each foot above flat ground, (T, 4) m; negative inside the ground."""
     return feet[..., 2] - robot.foot_radius
 
 

@@ -69,7 +69,7 @@ def label_frames(clip: Clip, robot: Robot, settings: TagSettings = TAG_DEFAULTS)
 
 
 def segments_of(labels: Labels, settings: TagSettings = TAG_DEFAULTS) -> list[Segment]:
-    """Stretches of one tag; short ones are absorbed by the stretch before, jumps and raised paws excepted."""
+    """Return segments of one tag each; short ones are merged into the one before, except jumps and raised paws."""
     edges = np.flatnonzero(np.diff(labels)) + 1
     starts = [0, *edges.tolist()]
     stops = [*edges.tolist(), len(labels)]
@@ -92,7 +92,7 @@ def tags_of(segments: list[Segment], least_seconds: float = 0.5) -> list[str]:
 
 
 def tag_metadata(clip: Clip, robot: Robot, corrections: Sequence[Segment] = ()) -> dict[str, Any]:
-    """Tags and segments for a clip's metadata; corrections by hand win."""
+    """Return tags and segments for a clip's metadata; manual corrections take precedence."""
     labels = label_frames(clip, robot)
     for first, last, tag in corrections:
         labels[max(first, 0) : max(last, 0)] = TAGS.index(tag)
@@ -101,21 +101,21 @@ def tag_metadata(clip: Clip, robot: Robot, corrections: Sequence[Segment] = ()) 
 
 
 def _ends(clip: Clip, robot: Robot) -> tuple[Floats, Floats]:
-    """Heights of the front and rear hip axes, (T,) m."""
+    """Return the heights of the front and rear hip axes, (T,) m each."""
     reach = robot.legs[0].hip_in_base[0]
     along = geometry.rotate(clip.base_orientation, np.tile([reach, 0.0, 0.0], (len(clip), 1)))[:, 2]
     return clip.base_position[:, 2] + along, clip.base_position[:, 2] - along
 
 
 def _paw_up(height: Floats, settings: TagSettings) -> Flags:
-    """One front foot high, the other one down."""
+    """Return where one front foot is high and the other on the ground."""
     up = (height[:, :2] > settings.raised) & (height[:, 1::-1] < 0.02)
     one: Flags = np.any(up, axis=1)
     return without_short(one, 12, gap=3)
 
 
 def _jumping(clip: Clip, feet: Floats, robot: Robot, settings: TagSettings) -> Flags:
-    """Flights in which the base rises and falls, with the take-off and the landing. A gallop's flights are flat."""
+    """Return flights in which the base rises and falls, with take-off and landing. Flights of a gallop are flat."""
     flags = np.zeros(len(clip), dtype=bool)
     height = clip.base_position[:, 2]
     for first, last in stretches(without_short(airborne_frames(feet, robot), 3)):

@@ -80,7 +80,7 @@ def from_strings(strings: Mapping[str, str]) -> Metadata:
 
 
 def sealed(content: bytes) -> bytes:
-    """Return the serialised file with its checksum in place of the zeros."""
+    """Return the serialized file with its checksum in place of the zeros."""
     start = _digits(content)
     return content[:start] + file_checksum(content).encode() + content[start + len(ZEROS) :]
 

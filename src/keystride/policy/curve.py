@@ -28,7 +28,7 @@ KEPT = (
 
 
 def read_curve(metrics: Path, until: int | None = None) -> dict[str, Any]:
-    """Means over stretches of training, every evaluation, and the hours it took; up to a number of control steps.
+    """Return means over intervals of training, every evaluation, and the hours spent; optionally up to a number of control steps.
 
     {"steps": N, "hours": H, "training": {"steps": [...], name: [...], ...},
      "evaluation": {"steps": [...], "minutes": [...], name: [...], ...}}
@@ -84,7 +84,7 @@ def _rows(metrics: Path) -> Iterable[MetricsRow]:
 def _continued(rows: Iterable[MetricsRow], until: int | None) -> tuple[list[MetricsRow], float]:
     """Return the rows that led to the policy, and the seconds spent on them.
 
-    A run that was resumed starts its clock again, a little before the last row: what it repeats, replaces.
+    A resumed run restarts its clock and repeats the rows since its last checkpoint; the repeated rows replace the earlier ones.
     """
     kept: list[MetricsRow] = []
     spent, clock = 0.0, 0.0

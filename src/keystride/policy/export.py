@@ -1,6 +1,6 @@
 """Rebuild trained networks from their weights and configuration, and export them as self-describing ONNX files.
 
-Goal tokens, masking, normalisation and action scaling are part of the graph, so that code which runs a policy does not
+Goal tokens, masking, normalization and action scaling are part of the graph, so that code which runs a policy does not
 repeat them."""
 
 import contextlib
@@ -176,7 +176,7 @@ def _onnx(graph: nn.Module, outputs: tuple[str, ...]) -> onnx.ModelProto:
 
 
 def _example(name: str, shape: tuple[Any, ...]) -> Tensor:
-    """Two robots with three keyframes; a size of one would be exported as a constant."""
+    """Return an example input of two robots with three keyframes; a size of one would be exported as a constant."""
     size = (2, *(3 if length == "K" else length for length in shape))
     return torch.ones(size, dtype=torch.bool) if name in BITS else torch.ones(size)
 
@@ -233,7 +233,7 @@ class GraphInputs(nn.Module):
         return state, tokens, given["goal_visible"] & goals.presence.any(dim=-1)
 
     def _goals(self, given: dict[str, Tensor]) -> Goals:
-        """Absent components may hold anything, even NaN."""
+        """Return goals from the inputs of the graph; absent components may hold anything, even NaN."""
         goals = Goals(
             step=given["goal_time"],
             position=given["goal_position"],

@@ -110,6 +110,6 @@ def _file(path: Path) -> Path:
 
 
 def _part(tensors: Tensors, part: str) -> Tensors:
-    """Checkpoints write /actor/name, bundles actor/name."""
+    """Return the tensors of one part; checkpoints name them /actor/name, bundles actor/name."""
     named = ((name.lstrip("/"), values) for name, values in tensors.items())
     return {name.removeprefix(f"{part}/"): values for name, values in named if name.startswith(f"{part}/")}

@@ -153,7 +153,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 def card(
     name: str, metadata: Metadata, settings: dict[str, Any], hours: float, *, rows: Sequence[Any] = (), notes: str = ""
 ) -> str:
-    """Markdown; rows are those of `keystride evaluate --json`, notes are further known limits."""
+    """Return the model card as Markdown; rows come from `keystride evaluate --json`, notes list known limitations."""
     parts = [
         f"# {name}",
         _what(name, metadata),
@@ -188,7 +188,7 @@ def _training(metadata: Metadata, settings: dict[str, Any], hours: float) -> str
         f"- {metadata.training_steps / 1e6:.1f} million control steps, {hours:.1f} hours",
         f"- {learner['environments']} robots at once; critics: {', '.join(group['name'] for group in learner['ppo']['groups'])}",
         *([f"- stages: {', '.join(stage['name'] for stage in stages)}"] if stages else []),
-        f"- domain randomisation: {settings['task']['randomize']}",
+        f"- domain randomization: {settings['task']['randomize']}",
         *([f"- started from the weights of `{begun}`, whose training is not counted above"] if begun else []),
         f"- keystride {metadata.keystride_version}; weights SHA-256 `{metadata.weights_sha256}`",
         "- all settings in `config.yaml`, the learning curve in `curve.json`",

@@ -196,7 +196,7 @@ def training_sources(settings: dict[str, Any]) -> list[Source]:
 
 
 def licence_of(sources: list[Source]) -> str:
-    """Of the weights: the strictest that the clips carry, named one by one."""
+    """Return the licence of the weights: all restrictive licences of the clips, or else our own."""
     found = {licence for source in sources for licence in source.licences}
     bound = sorted(found - {OWN_LICENCE})
     return " and ".join(bound) if bound else OWN_LICENCE
@@ -206,7 +206,7 @@ def _library(folder: Path) -> Source:
     try:
         clips = [clip for clip in read_index(folder)["clips"] if clip["split"] == "train"]
     except (OSError, FileError):
-        return Source(f"{folder.name} (clips not at hand)", ("unknown licence",))
+        return Source(f"{folder.name} (clips not available)", ("unknown licence",))
     minutes = sum(clip["seconds"] for clip in clips) / 60
     licences = tuple(sorted({clip["licence"] or "unknown licence" for clip in clips}))
     return Source(f"{folder.name}: {len(clips)} clips, {minutes:.0f} min ({', '.join(licences)})", licences)

@@ -14,7 +14,7 @@ from keystride.robot.description import Robot
 from keystride.robot.go2 import GO2
 
 ROBOTS: dict[str, Robot] = {"go2": GO2}
-"""The robots that ship, by the name that `--robot` takes."""
+"""The built-in robots, by the names that `--robot` takes."""
 
 DEFAULT_ROBOT = "go2"
 
@@ -24,7 +24,7 @@ class RobotError(FileError):
 
 
 def load_robot(name_or_path: str | Path) -> Robot:
-    """Return a robot that ships, by its name, or the one that a YAML file describes.
+    """Return a built-in robot by name, or the one that a YAML file describes.
 
     The file has the fields of `Robot`; `model_path` is relative to the file. `robot_text(GO2)` is an example.
     """
@@ -33,8 +33,8 @@ def load_robot(name_or_path: str | Path) -> Robot:
     path = Path(name_or_path)
     if path.suffix.lower() not in (".yaml", ".yml"):
         name = one_line(repr(str(name_or_path)), 60)
-        raise RobotError(f"no robot is called {name}: known are {', '.join(ROBOTS)}, or name a .yaml file")
-    from pydantic import TypeAdapter, ValidationError  # not at the top: --help must not pay for it
+        raise RobotError(f"unknown robot {name}; choose from {', '.join(ROBOTS)}, or give a .yaml file")
+    from pydantic import TypeAdapter, ValidationError  # imported here to keep --help fast
 
     try:
         robot = TypeAdapter(Robot).validate_python(read_yaml(path))

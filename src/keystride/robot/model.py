@@ -15,7 +15,7 @@ from keystride.robot.kinematics import standing_height
 
 SUPPLY_VOLTAGE = 28.0  # V; torque and speed do not depend on it, only the split into current and voltage does
 STIFFNESS_COLUMN, DAMPING_COLUMN, VOLTAGE_COLUMN = 4, 6, 7  # of `actuator_gainprm` in MuJoCo's DC motor
-MAX_LAG_STEPS = 6  # paper, domain randomisation table: actuator lag in physics steps
+MAX_LAG_STEPS = 6  # paper, domain randomization table: actuator lag in physics steps
 
 
 def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:

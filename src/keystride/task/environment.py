@@ -254,7 +254,7 @@ class KeyframeEnvironment:
         return sizes
 
     def _swing(self) -> Floats:
-        """Return (E, 4) how long feet that land on this step were in the air, s, and 0 for the others; and go on counting."""
+        """Update the air time of each foot; return that of feet landing on this step and 0 for the others, (E, 4) s."""
         down = self._state.contact > CONTACT_FORCE
         swing = np.where(down, self._airborne, 0) * CONTROL_DT
         self._airborne = np.where(down, 0, self._airborne + 1)

@@ -34,7 +34,7 @@ from keystride.keyframes.inbetween.segments import DEFAULT_PACE, Pace, Segments,
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 
-WAYPOINT_SPACING = 0.75  # of the longest trained gap: the edge of what was trained is met less well
+WAYPOINT_SPACING = 0.75  # of the longest trained gap: policies do worse at the edge of their training ranges
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class WaypointPlan:
 def plan(
     goals: Goals, present: Present, ranges: TrainedRanges, stance: Posture, pace: Pace = DEFAULT_PACE
 ) -> WaypointPlan:
-    """Keyframes that are still to come, with waypoints in the gaps that are longer than in training.
+    """Return the keyframes still to come, with waypoints in gaps that are longer than in training.
 
-    stance is how the robot stands.
+    `stance` is the posture in which the robot stands.
     """
     events = find_events(goals, present, stance, pace)
     segments, facing = plan_segments(events, present, ranges, pace)
@@ -69,9 +69,9 @@ def hold(
     pace: Pace = DEFAULT_PACE,
     seconds: float = 10.0,
 ) -> WaypointPlan:
-    """After the last keyframe: the way to a pose (E, 3) x, y, yaw at leisure, and that pose kept for some seconds.
+    """Return waypoints after the last keyframe: an unhurried way to a pose (E, 3) x, y, yaw, which is then held for some seconds.
 
-    The robot holds itself as the last keyframe asked, or stands.
+    The robot keeps the posture that the last keyframe asked for, or stands.
     """
     still = _held(goals, pose, present, ranges, stance, pace, seconds)
     both = Goals(*(np.concatenate([getattr(part, f.name) for part in (goals, still)], axis=1) for f in fields(Goals)))
@@ -101,7 +101,7 @@ def _held(
 
 
 def _pieces(step: StepArray, segments: Segments, ranges: TrainedRanges) -> StepArray:
-    """Return (E, N - 1) into how many parts each gap is divided: one where it is no longer than in training."""
+    """Return the number of parts (E, N - 1) that each gap is divided into: one where it is no longer than in training."""
     gap = np.diff(step, axis=1)
     shortest, longest = ranges.gap_steps
     seconds = gap * CONTROL_DT
@@ -119,7 +119,7 @@ def _pieces(step: StepArray, segments: Segments, ranges: TrainedRanges) -> StepA
 
 @dataclass(frozen=True)
 class _Waypoints:
-    """Of all robots, one after another: W in all."""
+    """The waypoints of all robots, one after another: W in total."""
 
     robot: NDArray[np.intp]  # (W,)
     goals: Goals  # (1, W)
@@ -168,7 +168,7 @@ def _soft_goals(
 
 
 def _merge(goals: Goals, events: RouteEvents, facing: Floats, found: _Waypoints) -> WaypointPlan:
-    """Keyframes and waypoints of each robot by time; keyframes that are past but still in sight come first."""
+    """Merge keyframes and waypoints of each robot by time; past keyframes that are still visible come first."""
     begin = events.step[:, :1]
     recent = used(goals) & (goals.step <= begin) & (goals.step >= begin - VISIBLE_STEPS_AFTER)
     passed, row = np.nonzero(recent)

@@ -1,4 +1,4 @@
-"""What a policy was trained on, and where keyframes leave it."""
+"""The ranges of keyframes that a policy was trained on, and where keyframes exceed them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class TrainedRanges:
     height_m: tuple[float, float] = (0.12, 0.55)
     """Height of the base above the ground; those of the authored clips, from lying down to leaping."""
     components: tuple[str, ...] = COMPONENTS
-    """What keyframes held; the policy ignores the others."""
+    """Components that keyframes had in training; the policy ignores the others."""
 
     def __post_init__(self) -> None:
         for name in ("gap_s", "distance_m", "direction_rad", "turn_rad", "height_m"):
@@ -72,7 +72,7 @@ class TrainedRanges:
 
 @dataclass(frozen=True)
 class Departure:
-    """A keyframe, counted from 0 among a plan's rows, and how it leaves the trained ranges."""
+    """A keyframe, counted from 0 among a plan's rows, and how it exceeds the trained ranges."""
 
     row: int
     message: str
@@ -127,7 +127,7 @@ def departures(goals: Goals, path: Floats, ranges: TrainedRanges, start: Floats)
 
 
 def _fastest(ranges: TrainedRanges, direction: Floats) -> Floats:
-    """m/s by direction: an ellipse through the speeds ahead (or backwards) and sideways."""
+    """Return the largest trained speed in each direction, m/s: an ellipse through those ahead (or backwards) and sideways."""
     ahead, sideways, back = ranges.speed_m_s
     along = np.where(np.cos(direction) >= 0, ahead, back)
     return 1.0 / np.hypot(np.cos(direction) / along, np.sin(direction) / sideways)

@@ -1,4 +1,4 @@
-"""How the robot gets from each event to the next: when it waits, turns and walks, and how fast.
+"""Plan how the robot gets from each event to the next: when it waits, turns and walks, and how fast.
 
 The events are the present and the keyframes that are still to come, with what they leave open filled in.
 E is robots, N events, so there are N - 1 segments.
@@ -78,7 +78,7 @@ def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> 
 
 
 def _filled(place: Floats, asked: Mask, step: StepArray, pace: Pace) -> Floats:
-    """Positions where keyframes leave them open: still at the last one if the next can be reached from there, else on the way."""
+    """Fill in positions that keyframes leave open: the last one if the next can be reached from there in time, else on the way."""
     events = np.arange(place.shape[1])
     before = np.maximum.accumulate(np.where(asked, events, 0), axis=1)
     after = np.minimum.accumulate(np.where(asked, events, len(events))[:, ::-1], axis=1)[:, ::-1]
@@ -99,7 +99,7 @@ def latest_row(goals: Goals, present: Present) -> NDArray[np.intp]:
 
 
 def shape_of(goals: Goals, rows: NDArray[np.intp], given: Mask, stance: Posture) -> tuple[Shape, Mask, Mask]:
-    """Return what keyframes at rows (E, N) require, or standing; whether that is standing; whether they require anything."""
+    """Return the shape that keyframes at rows (E, N) require, or standing; whether it is standing; whether they require any."""
     here = np.arange(len(rows))[:, None]
     bits = goals.presence[here, rows] & given[..., None]  # (E, N, 5)
     tall = bits[..., 0] & goals.height[here, rows]
@@ -220,7 +220,7 @@ def _chords(events: RouteEvents, pace: Pace) -> _Chords:
 
 
 def _passing(chords: _Chords, events: RouteEvents, ranges: TrainedRanges, pace: Pace) -> _Passing:
-    """The robot does not stop at a standing keyframe where it has no time to wait and need not turn far."""
+    """Return where the robot walks through a keyframe: it asks for standing, leaves no time to wait, and needs no sharp turn."""
     busy = chords.moves & (chords.seconds < chords.walk + pace.least_wait)
     corner = geometry.wrap(np.diff(chords.direction, axis=1))
     middle = chords.direction[:, :-1] + 0.5 * corner
@@ -238,7 +238,7 @@ def _average_speed(chords: _Chords) -> Floats:
 
 
 def _headings(events: RouteEvents, chords: _Chords, passing: _Passing) -> Floats:
-    """Return (E, N) the yaw that is asked for; else the direction in which the robot arrives; else as before."""
+    """Return the yaw (E, N) that is requested; else the direction of arrival; else that of the event before."""
     asked = ~np.isnan(events.yaw)
     arrival = np.pad(chords.direction, ((0, 0), (1, 0)))
     heading = np.where(asked, events.yaw, np.where(passing.through, passing.direction, arrival))
@@ -264,7 +264,7 @@ def _turns(
     ranges: TrainedRanges,
     pace: Pace,
 ) -> _Turns:
-    """The robot faces along its path, unless it can keep the yaw that is asked for or has no time to turn twice."""
+    """Return the turns: the robot faces along its path, unless it can keep the requested yaw or has no time to turn twice."""
     yaw, turn = facing[:, :-1], geometry.wrap(facing[:, 1:] - facing[:, :-1])
     turn_in, turn_out = geometry.wrap(yaw - depart), geometry.wrap(facing[:, 1:] - arrive)
     asked = ~np.isnan(events.yaw[:, 1:])
@@ -278,7 +278,7 @@ def _turns(
 
 
 def _on_the_spot(turn: Floats, along: Mask, ranges: TrainedRanges, pace: Pace) -> Floats:
-    """s of turning on the spot; none where the policy can walk in that direction without turning first."""
+    """Return the seconds of turning on the spot; 0 where the policy can walk in that direction without turning first."""
     wide = along & exceeds(turn, ranges.direction_rad)
     return np.where(wide, np.abs(turn) / pace.turn_rate + pace.turn_setup, 0.0)
 

@@ -1,7 +1,7 @@
-"""The way from each keyframe to the next: where it leads, how fast, and which way the robot faces meanwhile.
+"""Path segments between keyframes: their shape, the speed along them, and which way the robot faces.
 
-Everything is computed for all segments of all robots at once. E is robots, S segments, W samples. Distances in m, angles in rad,
-times in s from a segment's beginning.
+Everything is computed for all segments of all robots at once. E is robots, S segments, W samples. Distances are in m, angles in
+rad, times in s from the beginning of a segment.
 """
 
 from dataclasses import dataclass, fields
@@ -19,19 +19,19 @@ class Pace:
     """How the robot moves where a script leaves it the choice."""
 
     speed: float = 0.6
-    """m/s, once it is walking."""
+    """Walking speed in m/s."""
     ramp: float = 1.0
-    """s to get there from a standstill, and to stop."""
+    """Seconds to reach that speed from a standstill, and to stop."""
     turn_rate: float = 1.4
-    """rad/s of turns on the spot, not counting a set-up time."""
+    """Turn rate on the spot in rad/s, not counting the set-up time."""
     turn_setup: float = 0.75
-    """s"""
+    """Seconds that a turn on the spot takes in addition."""
     max_speedup: float = 2.0
-    """How much faster it may get where time is short; beyond, it turns while it walks."""
+    """Largest factor by which it speeds up when time is short; if that is not enough, it turns while walking."""
     least_wait: float = 1.0
-    """s: rather than wait for less it walks slower."""
+    """Seconds. Instead of waiting for less than this, it walks more slowly."""
     still: float = 0.08
-    """m: two keyframes closer than this are the same place."""
+    """Metres. Two keyframes closer than this count as the same place."""
 
 
 DEFAULT_PACE = Pace()
@@ -67,7 +67,7 @@ class Segments:
 
     @property
     def cruise(self) -> Floats:
-        """m/s between the ramps."""
+        """Return the speed between the ramps, m/s."""
         gained = 0.5 * self.ramp * (self.speed_in + self.speed_out)
         return (self.length - gained) / np.maximum(self.walk - self.ramp, 1e-9)
 
@@ -77,7 +77,7 @@ class Segments:
 
     @property
     def top_turn_rate(self) -> Floats:
-        """rad/s; a minimum-jerk turn is 15/8 times as fast in its middle as on average."""
+        """Return the largest turn rate, rad/s; a minimum-jerk turn is 15/8 times as fast in its middle as on average."""
         spans = [(np.abs(self.turn) * ~self.along, self.walk + self.first + self.last)]
         spans += [(np.abs(self.turn_in) * self.along, _turning(self.first, self.walk))]
         spans += [(np.abs(self.turn_out) * self.along, _turning(self.last, self.walk))]
@@ -85,7 +85,7 @@ class Segments:
 
 
 def sample(segments: Segments, time: Floats) -> tuple[Floats, Floats, Mask, Mask]:
-    """Position (W, 2), yaw (W,), whether the robot has set off, whether it walks; segments and time are (W,)."""
+    """Return position (W, 2), yaw (W,), whether the robot has set off, and whether it walks; segments and time are (W,)."""
     set_off = segments.wait + segments.first
     walked = np.clip(time - set_off, 0.0, segments.walk)
     share = np.divide(
@@ -105,13 +105,13 @@ def sample(segments: Segments, time: Floats) -> tuple[Floats, Floats, Mask, Mask
 
 
 def minimum_jerk(share: Floats) -> Floats:
-    """From 0 to 1 with minimum jerk."""
+    """Return a curve from 0 to 1 with minimum jerk."""
     s = np.clip(share, 0.0, 1.0)
     return s**3 * (10 - 15 * s + 6 * s**2)
 
 
 def _distance(segments: Segments, time: Floats) -> Floats:
-    """m walked: speeds change by minimum-jerk ramps at both ends (a speed that is cubic in time)."""
+    """Return the distance walked, m. The speed ramps up and down as a cubic in time."""
     ramp, cruise = np.maximum(segments.ramp, 1e-9), segments.cruise
     rising = segments.speed_in * time + (cruise - segments.speed_in) * ramp * _ramp_integral(time / ramp)
     left = segments.walk - time
@@ -122,13 +122,13 @@ def _distance(segments: Segments, time: Floats) -> Floats:
 
 
 def _ramp_integral(s: Floats) -> Floats:
-    """Of 3 s^2 - 2 s^3 up to 1, and of 1 from there."""
+    """Return the integral of 3 s^2 - 2 s^3 up to s = 1, and of 1 beyond."""
     inside = np.clip(s, 0.0, 1.0)
     return inside**3 - 0.5 * inside**4 + np.maximum(s - 1.0, 0.0)
 
 
 def _curve(segments: Segments, s: Floats) -> tuple[Floats, Floats]:
-    """Point and derivative of the cubic through both ends with their directions; s (W, 1) from 0 to 1."""
+    """Return point and derivative of the cubic through both ends with their directions; s (W, 1) from 0 to 1."""
     chord = segments.end - segments.begin
     bend_in, bend_out = segments.depart - chord, segments.arrive - chord
     point = segments.begin + s * chord + s * (1 - s) * ((1 - s) * bend_in - s * bend_out)
@@ -137,7 +137,7 @@ def _curve(segments: Segments, s: Floats) -> tuple[Floats, Floats]:
 
 
 def _facing(segments: Segments, tangent: Floats, time: Floats) -> Floats:
-    """Along the path, but for the turns at both ends, which take place on the spot or while walking."""
+    """Return the yaw of a robot that faces along its path, except for turns at both ends, on the spot or while walking."""
     path = np.arctan2(tangent[:, 1], tangent[:, 0])
     over = time - segments.wait
     ending = segments.first + segments.walk + segments.last - over
@@ -151,5 +151,5 @@ def _facing(segments: Segments, tangent: Floats, time: Floats) -> Floats:
 
 
 def _turning(on_the_spot: Floats, walk: Floats) -> Floats:
-    """s that a turn at an end takes."""
+    """Return the seconds that a turn at an end takes."""
     return np.where(on_the_spot > 0, on_the_spot, np.minimum(1.0, 0.5 * walk))

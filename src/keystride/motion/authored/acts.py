@@ -76,7 +76,7 @@ def _rest(pose: Placed, seconds: float) -> tuple[Floats, Floats]:
 
 
 def _move(before: Placed, after: Placed, seconds: float) -> tuple[Floats, Floats]:
-    """Feet that change their foothold step one after the other; a foot is only in the air while the others carry it."""
+    """Move feet to new footholds one after the other; a foot is only in the air while the others carry the robot."""
     frames = round(seconds * CLIP_FPS)
     u = np.arange(1, frames + 1) / frames
     trunk, paws = _turns(u, float((after.feet - before.feet)[:, 2].sum()))
@@ -89,7 +89,7 @@ def _move(before: Placed, after: Placed, seconds: float) -> tuple[Floats, Floats
 
 
 def _turns(u: Floats, raised: float) -> tuple[Floats, Floats]:
-    """Progress of trunk and feet: the weight moves off a foot before it rises, and back only when it is down again."""
+    """Return the progress of trunk and feet: weight moves off a foot before it lifts, and back only once it is down again."""
     if abs(raised) < ON_GROUND:
         return u, u
     first, second = u / SHIFT_SHARE, (u - SHIFT_SHARE) / (1 - SHIFT_SHARE)
@@ -131,7 +131,7 @@ _State = tuple[float, float, float]  # value, velocity, acceleration
 
 @dataclass(frozen=True)
 class Jump:
-    """Heights are those of the base."""
+    """A jump. Heights are those of the base."""
 
     apex: float = 0.5  # m
     forward: float = 0.0  # m/s in the flight
@@ -158,7 +158,7 @@ class Jump:
 
     @property
     def times(self) -> Floats:
-        """Start of crouch, push, flight, absorption, recovery, and its end; s."""
+        """Return the start times of crouch, push, flight, absorption and recovery, and the end, s."""
         return np.cumsum([self.lead, self.lower, self.push, self.flight, self.absorb, self.recover])
 
 
@@ -185,7 +185,7 @@ def _height(robot: Robot, jump: Jump, t: Floats) -> Floats:
 
 
 def _advance(jump: Jump, t: Floats) -> Floats:
-    """Forward: a little back in the crouch, then at full speed from take-off to landing."""
+    """Return the forward motion: a little back in the crouch, then at full speed from take-off to landing."""
     ahead = jump.forward * jump.push / 2  # m, over the feet while pushing off
     back = -jump.lean * ahead
     up = (back + ahead, jump.forward, 0.0)
@@ -196,13 +196,13 @@ def _advance(jump: Jump, t: Floats) -> Floats:
 
 
 def _pitch(robot: Robot, jump: Jump, t: Floats) -> Floats:
-    """At a constant rate in the air, where nothing could change it."""
+    """Return the pitch, which changes at a constant rate in the air."""
     apex, half = posture(jump.pose, robot).pitch, jump.spin * jump.flight / 2
     return Course(0.0, 0.0, (apex - half, jump.spin, 0.0), (apex + half, jump.spin, 0.0), 0.0, 0.0).at(jump, t)
 
 
 def _yaw(jump: Jump, t: Floats) -> Floats:
-    """At a constant rate in the air, taken up while pushing off and given up while landing."""
+    """Return the yaw: at a constant rate in the air, built up while pushing off and lost while landing."""
     rate = jump.turn / (jump.flight + (jump.push + jump.absorb) / 2)
     up = (rate * jump.push / 2, rate, 0.0)
     down = (rate * (jump.push / 2 + jump.flight), rate, 0.0)
@@ -263,7 +263,7 @@ def _legs_in_flight(robot: Robot, jump: Jump, start: Floats, end: Floats, t: Flo
 
 
 def _seen_from_base(robot: Robot, jump: Jump, feet: Floats, time: float) -> tuple[Floats, Floats]:
-    """Planted feet (4, 3) in the moving heading's frame, and their velocity in it."""
+    """Return planted feet (4, 3) and their velocities in the frame of the moving heading."""
     around = _base(robot, jump, time + np.array([-TICK, TICK]))  # (2, 6)
     seen = geometry.rotate_yaw(np.repeat(-around[:, 5:], 4, axis=1), feet - around[:, None, :3])  # (2, 4, 3)
     return (seen[0] + seen[1]) / 2, (seen[1] - seen[0]) / (2 * TICK)

@@ -1,4 +1,4 @@
-"""The clips that ship: what is performed, and under which name."""
+"""The catalogue of built-in clips: their names and what is performed in them."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ DASHES = ((1.0, 0.0), (1.3, 0.0), (0.9, 0.9), (1.1, -0.6), (-0.6, 0.0))  # m/s, 
 
 
 def _wandering(gait: Gait, seed: int, passages: int, most: float) -> Director:
-    """Turns, side steps and changes of speed in an order that nobody designed, but always the same."""
+    """Return turns, side steps and changes of speed in a random but reproducible order."""
     random = np.random.default_rng(seed)
     slow, fast = gait.speed[0], most
     score = []

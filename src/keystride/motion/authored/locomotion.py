@@ -61,7 +61,7 @@ class Swing:
 
 
 def walked_path(t: Floats, velocity: Floats) -> Path:
-    """Commanded velocities (N, 3) forward, sideways, turn, integrated from the origin."""
+    """Integrate commanded velocities (N, 3), forward, sideways and turn, from the origin."""
     heading = _integral(t, velocity[:, 2])
     world = geometry.rotate_yaw(heading, velocity[:, :2])  # (N, 2)
     return Path(t, np.stack([_integral(t, world[:, axis]) for axis in range(2)], axis=-1), heading)
@@ -119,7 +119,7 @@ def _integral(t: Floats, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Gait:
-    """Pairs are (at the slowest, at the fastest) speed of the gait; in between, linear."""
+    """A gait. Pairs are values at its slowest and its fastest speed, interpolated linearly."""
 
     name: str
     touchdown: tuple[float, float, float, float]  # of each leg, as a share of the stride
@@ -138,7 +138,7 @@ CANTER_GAIT = Gait("canter", (0.54, 0.27, 0.27, 0.0), (1.0, 2.0), (2.0, 2.4), (0
 
 
 def stepping_speed(velocity: Floats) -> Floats:
-    """Of velocities (..., 3) forward, sideways, turn: how fast the feet have to move; m/s."""
+    """Return how fast the feet have to move, m/s, for velocities (..., 3) forward, sideways and turn."""
     return np.hypot(velocity[..., 0], velocity[..., 1]) + TURN_RADIUS * np.abs(velocity[..., 2])
 
 
@@ -177,7 +177,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A score on the fine clock: N ticks."""
+    """The commands of a performance at each of N ticks of the fine clock."""
 
     t: Floats  # (N,) s
     velocity: Floats  # (N, 3) commanded: forward, sideways, turn
@@ -219,7 +219,7 @@ def _schedule(robot: Robot, score: tuple[Passage, ...], lead: float, stop: float
 
 
 def _starts(score: tuple[Passage, ...], lead: float) -> tuple[Floats, float]:
-    """When each passage begins, and when the last ends; s."""
+    """Return the times at which passages begin, and at which the last one ends, s."""
     bounds = lead + np.concatenate([[0.0], np.cumsum([passage.seconds for passage in score])])
     return bounds[:-1], float(bounds[-1])
 
@@ -232,7 +232,7 @@ def _velocity(score: tuple[Passage, ...], starts: Floats, still: float, stop: fl
 
 
 def _figures(score: tuple[Passage, ...], weight: Floats, speed: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Frequency, duty, lift and height, each (N,), blended over the passages' gaits."""
+    """Return frequency, duty, lift and height, (N,) each, blended over the gaits of the passages."""
     gaits = [passage.gait for passage in score]
 
     def blend(pairs: list[tuple[float, float]]) -> Floats:

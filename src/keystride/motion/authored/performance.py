@@ -24,18 +24,18 @@ RETURN_RATE = 5.0  # 1/s: how firmly height, roll and pitch return to rest; well
 
 
 def soft_limit(values: Floats, limit: Floats | float) -> Floats:
-    """Small values as they are, large ones bent to stay within the limit."""
+    """Return values that saturate smoothly at the limit; small values hardly change."""
     return limit * np.tanh(values / limit)
 
 
 def bump(u: Floats) -> Floats:
-    """From 0 over 1 (half way) back to 0, with velocity zero at all three."""
+    """Return a curve from 0 to 1 at its middle and back to 0, with zero velocity at all three points."""
     u = np.clip(u, 0.0, 1.0)
     return 16.0 * (u * (1.0 - u)) ** 2
 
 
 def ramps(times: Floats, values: Floats, seconds: Floats, t: Floats) -> Floats:
-    """Values (K, ...), each eased into from its time (K,) on, over its seconds (K,); the first holds from the start."""
+    """Return a curve through values (K, ...), each approached from its time (K,) on, over its seconds (K,); it starts at the first."""
     result = np.broadcast_to(values[0], (len(t), *values.shape[1:])).copy()
     for i in range(1, len(times)):
         result += np.multiply.outer(minimum_jerk((t - times[i]) / seconds[i]), values[i] - values[i - 1])
@@ -68,7 +68,7 @@ def _boundary(first: float, last: float) -> Floats:
 
 
 def stance_load(u: Floats) -> Floats:
-    """Load over a stance, u in [0, 1], with mean 1: zero at both ends."""
+    """Return the load over a stance, u in [0, 1], with mean 1: zero at both ends."""
     return np.where((u > 0) & (u < 1), 0.5 * np.pi * np.sin(np.pi * u), 0.0)
 
 
@@ -130,7 +130,7 @@ def stand_still(robot: Robot, seconds: float) -> Performance:
 
 
 def join_performances(*parts: Performance) -> Performance:
-    """One after the other; each begins where and in the heading in which the one before ended."""
+    """Join performances; each begins at the position and heading at which the previous one ended."""
     return reduce(_append, parts)
 
 

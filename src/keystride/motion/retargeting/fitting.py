@@ -49,7 +49,7 @@ class FittedClip:
 
 
 def fit(trunk: Trunk, wanted: Floats, planted: Flags, *, name: str, robot: Robot, settings: FitSettings) -> FittedClip:
-    """Wanted feet (T, 4, 3) are soles: their height is measured from the ground."""
+    """Fit the robot to wanted soles (T, 4, 3), whose height is measured from the ground."""
     robot = _with_margin(robot, settings.margin)
     centre = np.array([0.0, 0.0, robot.foot_radius])
     reaching = _within_reach(trunk, wanted + centre, planted, robot, settings)
@@ -85,20 +85,20 @@ def _moved(before: Trunk, after: Trunk, robot: Robot) -> Flags:
 
 
 def _solve(trunk: Trunk, feet: Floats, robot: Robot) -> Floats:
-    """Joint angles (T, 12) for feet (T, 4, 3) in the world; a foot out of reach gets the nearest angles."""
+    """Return joint angles (T, 12) for feet (T, 4, 3) in the world; a foot out of reach gets the nearest angles."""
     position, orientation = base_pose(trunk, robot)
     return joints_from_feet(robot, geometry.rotate_inverse(orientation[:, None], feet - position[:, None]))[0]
 
 
 def _thigh_joints(trunk: Trunk, robot: Robot) -> Floats:
-    """World positions of the four thigh joints with legs unabducted, (T, 4, 3)."""
+    """Return world positions (T, 4, 3) of the four thigh joints, without abduction."""
     position, orientation = base_pose(trunk, robot)
     local = np.array([np.add(leg.hip_in_base, leg.thigh_in_hip) for leg in robot.legs])
     return position[:, None] + geometry.rotate(orientation[:, None], local[None])
 
 
 def _within_knees(wanted: Floats, trunk: Trunk, robot: Robot) -> Floats:
-    """The knee points backwards, so a low hip forbids a foot far ahead: the knee would be in the ground."""
+    """Pull feet back where a low hip would push the knee, which points backwards, into the ground."""
     hips = _thigh_joints(trunk, robot)  # (T, 4, 3)
     ahead = _turned(-trunk.yaw, wanted[..., :2] - hips[..., :2])  # (T, 4, 2)
     thigh = np.array([leg.thigh_length for leg in robot.legs])
@@ -143,7 +143,7 @@ def _within_reach(trunk: Trunk, feet: Floats, stands: Flags, robot: Robot, setti
 
 
 def _eased(need: Floats) -> Floats:
-    """At least what is needed at every frame, coming and going smoothly."""
+    """Return a smooth curve that is at least the needed value at every frame."""
     padded = np.pad(need, EASE_FRAMES, mode="edge")
     widest = np.lib.stride_tricks.sliding_window_view(padded, 2 * EASE_FRAMES + 1).max(axis=-1)
     return gaussian_smooth(widest, EASE_FRAMES / 3)
@@ -190,5 +190,5 @@ def within_motor_speed(joints: Floats, robot: Robot) -> Floats:
 
 
 def _around(flags: Flags, sigma: float) -> Floats:
-    """One at the flags and beside them, falling smoothly to nothing."""
+    """Return weights that are 1 at and near the flags and fall smoothly to 0."""
     return np.clip(gaussian_smooth(flags.astype(np.float64), 1.5 * sigma) * (4 * sigma), 0.0, 1.0)

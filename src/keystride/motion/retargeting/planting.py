@@ -29,7 +29,7 @@ class PlantingSettings:
 
 
 def detect_planted(toes: Floats, trunk: Floats, rest: Floats, settings: PlantingSettings) -> Flags:
-    """(T, 4) low and slow. Toes (T, 4, 3), the trunk's middle (T, 3), rest (4,) the height of a standing toe; m."""
+    """Return which toes are low and slow, (T, 4); toes (T, 4, 3), middle of the trunk (T, 3), height of a standing toe (4,); m."""
     speed = np.linalg.norm(difference(toes), axis=-1)  # (T, 4)
     pace = np.linalg.norm(gaussian_smooth(difference(trunk), 5.0)[:, :2], axis=-1)
     slow = speed < settings.speed + settings.speed_share * pace[:, None]
@@ -38,9 +38,9 @@ def detect_planted(toes: Floats, trunk: Floats, rest: Floats, settings: Planting
 
 
 def plant(target: Floats, planted: Flags, settings: PlantingSettings) -> tuple[Floats, Flags]:
-    """Feet that hold still while planted; target and result are (T, 4, 3), height measured from the ground.
+    """Hold feet still while they are planted; target and result are (T, 4, 3), heights from the ground.
 
-    Returns the feet and the flags of frames in which each really stands.
+    Return the feet, and in which frames each of them actually stands.
     """
     feet = np.empty_like(target)
     stands = np.zeros_like(planted)
@@ -85,7 +85,7 @@ def _split(target: Floats, run: tuple[int, int], settings: PlantingSettings, tur
 
 
 def _with_gaps(parts: list[tuple[int, int]], frames: int, turn: int) -> list[tuple[int, int]]:
-    """Room for a step around every cut: left legs just before it, right legs just after, so that one always stands."""
+    """Make room for a step around every cut: left legs just before it, right legs just after, so that one side always stands."""
     before, after = (0, frames) if turn else (frames, 0)
     shrunk: list[tuple[int, int]] = []
     for index, (first, last) in enumerate(parts):
@@ -113,14 +113,14 @@ def _correction(target: Floats, contacts: list[tuple[int, int]], locks: Floats) 
 
 
 def _lift_extra_steps(feet: Floats, stepping: Flags, settings: PlantingSettings) -> None:
-    """A step that the animal did not take still has to leave the ground."""
+    """Lift the foot in steps that the animal did not take."""
     for first, last in stretches(stepping):
         phase = (np.arange(first, last) - first + 1) / (last - first + 1)
         feet[first:last, 2] = np.maximum(feet[first:last, 2], settings.step_height * np.sin(np.pi * phase))
 
 
 def flights(soles: Floats) -> list[tuple[int, int]]:
-    """Stretches in which no foot (T, 4, 3), height from the ground, can carry the robot."""
+    """Return intervals in which no foot (T, 4, 3), with heights from the ground, can carry the robot."""
     free: Flags = np.all(soles[..., 2] > CLEAR, axis=-1)
     return [
         (first, last) for first, last in stretches(without_short(free, 1, gap=2)) if last - first >= LEAST_FLIGHT_FRAMES

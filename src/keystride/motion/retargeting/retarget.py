@@ -79,17 +79,17 @@ def retarget(capture: Capture, robot: Robot, settings: RetargetSettings = RETARG
 
 
 def length_scale(capture: Capture, settings: RetargetSettings = RETARGET_DEFAULTS) -> float:
-    """Metres of the robot's for one of the animal's; seconds go by its square root."""
+    """Return the scale from the animal's lengths to the robot's; times scale with its square root."""
     return settings.body_height / capture.proportions.height
 
 
 def frame_rate(capture: Capture, settings: RetargetSettings = RETARGET_DEFAULTS) -> float:
-    """Frames of the clip for one frame of the capture."""
+    """Return the number of clip frames per frame of the capture."""
     return CLIP_FPS / capture.fps * float(np.sqrt(length_scale(capture, settings)))
 
 
 def scaled_points(points: Floats, capture: Capture, settings: RetargetSettings = RETARGET_DEFAULTS) -> Floats:
-    """Any keypoints (T, N, 3) of the capture at the clip's frames and size."""
+    """Return keypoints (T, N, 3) of the capture at the frames and in the size of the clip."""
     times = np.arange(len(points), dtype=np.float64) * frame_rate(capture, settings)
     at = np.arange(int(np.floor(times[-1] + 1e-9)) + 1, dtype=np.float64)
     return resample(points, times, at) * length_scale(capture, settings)
@@ -104,7 +104,7 @@ def scaled_keypoints(capture: Capture, settings: RetargetSettings) -> tuple[Floa
 
 
 def _trunk(hips: Floats, capture: Capture, robot: Robot, settings: RetargetSettings) -> Trunk:
-    """The animal's pitch is kept; each end stays above what folded legs allow, and roll goes as the trunk goes down."""
+    """Return the trunk with the animal's pitch, both ends above what folded legs allow, and less roll the lower it is."""
     middle = hips.mean(axis=1)  # (T, 3)
     pitch = soft_min(pitch_of(hips) - capture.proportions.pitch, settings.steepest, 0.1)
     rise = 0.5 * trunk_length(robot) * np.sin(pitch)
@@ -130,7 +130,7 @@ def _roll(hips: Floats, room: Floats, robot: Robot) -> Floats:
 
 
 def _wanted_soles(toes: Floats, standing: Floats, trunk: Trunk, robot: Robot, settings: RetargetSettings) -> Floats:
-    """Scaled toes, moved outwards by what the robot is wider and longer than the scaled animal; height above ground."""
+    """Return scaled toes, moved outwards by as much as the robot is wider and longer than the scaled animal; heights from ground."""
     stance = feet_from_joints(robot, robot.stance)[:, :2] * [1.0, settings.stance_width]  # (4, 2)
     outwards = np.broadcast_to(stance - standing[:, :2], (len(toes), 4, 2))
     across = toes[..., :2] + geometry.rotate_yaw(np.repeat(trunk.yaw[:, None], 4, axis=1), outwards)

@@ -15,7 +15,7 @@ from keystride.robot.model import load_model
 
 
 def knees_from_joints(robot: Robot, joints: Floats) -> Floats:
-    """Joint angles (..., 12) to knee positions (..., 4, 3) in the base frame, m."""
+    """Return knee positions (..., 4, 3) in the base frame, m, for joint angles (..., 12)."""
     angles = joints.reshape(*joints.shape[:-1], 4, 3)
     hip, thigh = angles[..., 0], angles[..., 1]
     upper = np.array([leg.thigh_length for leg in robot.legs])
@@ -37,7 +37,7 @@ def knee_radius(robot: Robot) -> float:
 
 @lru_cache(maxsize=4)
 def trunk_points(robot: Robot) -> tuple[Floats, Floats]:
-    """Points of the trunk's collision shapes in the base frame (N, 3), and the radius around each (N,)."""
+    """Return points of the trunk's collision shapes in the base frame (N, 3), and the radius around each (N,)."""
     model = load_model(robot, visual=False)
     base = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, robot.base_body)
     points: list[Floats] = []
@@ -60,14 +60,14 @@ def _corners(kind: int, size: Floats) -> tuple[Floats, float]:
 
 
 def trunk_clearance(robot: Robot, position: Floats, orientation: Floats) -> Floats:
-    """Height of each trunk point over the ground, (T, N) m."""
+    """Return the height of each trunk point above the ground, (T, N) m."""
     points, radii = trunk_points(robot)
     world = position[:, None] + geometry.rotate(orientation[:, None], points[None])
     return world[..., 2] - radii
 
 
 def knee_clearance(robot: Robot, position: Floats, orientation: Floats, joints: Floats) -> Floats:
-    """Height of each knee's lowest point over the ground, (T, 4) m."""
+    """Return the height of each knee's lowest point above the ground, (T, 4) m."""
     knees = position[:, None] + geometry.rotate(orientation[:, None], knees_from_joints(robot, joints))
     return knees[..., 2] - knee_radius(robot)
 
@@ -127,7 +127,7 @@ def half_length(front: Floats, rear: Floats, robot: Robot) -> Floats:
 
 
 def base_pose(trunk: Trunk, robot: Robot) -> tuple[Floats, Floats]:
-    """Position (T, 3) and orientation (T, 4) of the robot's base."""
+    """Return position (T, 3) and orientation (T, 4) of the robot's base."""
     rise = np.clip((trunk.front - trunk.rear) / trunk_length(robot), -0.999, 0.999)
     shift = -trunk.anchor * (half_length(trunk.front, trunk.rear, robot) - trunk.half)  # (T,) m, ahead
     ahead = np.stack([np.cos(trunk.yaw), np.sin(trunk.yaw)], axis=-1)
