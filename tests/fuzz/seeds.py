@@ -26,8 +26,7 @@ from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import Document
 from keystride.studio.unsaved_work import DraftsFolder, dump
-from keystride.training.config import TrainingConfig, write_config
-from keystride.training.settings import plain_config
+from keystride.training.config import TrainingConfig, plain_config, write_config
 
 FRAMES = 60
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from keystride.learner.advantages import fill_missing_rewards, gae, mix_advantages
+from keystride.learner.ppo import fill_missing_rewards, gae, mix_advantages
 
 
 def column(*values: float) -> torch.Tensor:

@@ -6,10 +6,9 @@ import pytest
 import torch
 from point_mass import PointMass
 
-from keystride.learner.advantages import gae
 from keystride.learner.config import ExplorationConfig, NetworkConfig, PpoConfig, RewardGroup
 from keystride.learner.networks import Actor, Critics
-from keystride.learner.ppo import Ppo, Symmetry, group_rewards, mirrored
+from keystride.learner.ppo import Ppo, Symmetry, gae, group_rewards, mirrored
 from keystride.learner.rollout import Rollout, collect, log_probability, tensors
 
 NETWORK = NetworkConfig(width=8, feedforward=16, mlp=(16,), critics="shared", initial_std=0.5)

@@ -23,8 +23,7 @@ from keystride.studies.runs import (
     wait_until_free,
 )
 from keystride.task.rewards import followed_widths
-from keystride.training.config import resolved_stages, write_config
-from keystride.training.settings import differences, plain_config
+from keystride.training.config import differences, plain_config, resolved_stages, write_config
 
 SIZE = Size()
 

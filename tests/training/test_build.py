@@ -16,7 +16,7 @@ from keystride.training.build import (
     network_sizes,
     positions_ahead,
 )
-from keystride.training.settings import overridden
+from keystride.training.config import overridden
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from keystride.training.checks import (
     process_count,
     value_at,
 )
-from keystride.training.settings import overridden
+from keystride.training.config import overridden
 
 
 def test_the_presets_pass(tiny: TrainingConfig) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from keystride.errors import UserError
-from keystride.training.config import PRESETS, TrainingConfig
-from keystride.training.settings import differences, overridden, plain_config, read_settings_file
+from keystride.training.config import PRESETS, TrainingConfig, differences, overridden, plain_config, read_settings_file
 
 CPU = PRESETS["cpu"]
 

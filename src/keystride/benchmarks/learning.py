@@ -15,8 +15,8 @@ from keystride.training.config import (
     Settings,
     TrainingConfig,
     config_of_run,
+    plain_config,
 )
-from keystride.training.settings import plain_config
 from keystride.training.start import steps_saved, train, was_started
 
 TARGET_DISTANCES = (0.5, 0.3, 0.15)  # m, mean distance at keyframes

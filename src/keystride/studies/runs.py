@@ -15,8 +15,7 @@ from keystride.policy.bundle import run_checkpoint
 from keystride.policy.runtime import Network, Policy
 from keystride.robot.description import Robot
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
-from keystride.training.config import EvaluationConfig, TrainingConfig, TrainingStage
-from keystride.training.settings import differences, plain_config
+from keystride.training.config import EvaluationConfig, TrainingConfig, TrainingStage, differences, plain_config
 from keystride.training.start import config_of_run, steps_saved, train, was_started
 
 TAIL_STEPS = (50, 50)  # paper, training procedure: an episode ends about one second after its last keyframe

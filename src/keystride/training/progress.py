@@ -12,8 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from keystride.errors import UserError
-from keystride.training.config import TrainingConfig
-from keystride.training.settings import plain_config
+from keystride.training.config import TrainingConfig, plain_config
 
 LINE_SECONDS = 20.0  # between plain lines
 ERRORS = (

@@ -21,9 +21,8 @@ from keystride.reading import read_json
 from keystride.task.config import TaskConfig
 from keystride.task.rewards import paper_widths
 from keystride.training.build import KEYFRAME_KINDS, fixed_evaluation
-from keystride.training.config import ResolvedStage, TrainingConfig
+from keystride.training.config import ResolvedStage, TrainingConfig, overridden
 from keystride.training.progress import ProgressDisplay, loggers
-from keystride.training.settings import overridden
 
 Results = dict[str, float]
 CHECKPOINTS = "checkpoints"

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any
 from keystride.errors import UserError
 from keystride.files import recover
 from keystride.training.checks import check, process_count
-from keystride.training.config import CONFIG, TrainingConfig, config_of_run, write_config
+from keystride.training.config import (
+    CONFIG,
+    TrainingConfig,
+    config_of_run,
+    differences,
+    is_within,
+    plain_config,
+    write_config,
+)
 from keystride.training.launch import WorkerKilled, launch
-from keystride.training.settings import differences, is_within, plain_config
 
 if TYPE_CHECKING:
     from keystride.task.rewards import Reward
