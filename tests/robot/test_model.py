@@ -8,7 +8,7 @@ import pytest
 from keystride import geometry
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints, standing_height
-from keystride.robot.model import draw_robot, load_model, load_spec, write_png
+from keystride.robot.model import SEEN_GROUPS, draw_robot, load_model, load_spec, visual_shapes, write_png
 
 GRAVITY = 9.81
 CONTROL = 4  # physics steps
@@ -210,3 +210,14 @@ def test_png_holds_the_picture(tmp_path, picture: np.ndarray):
     write_png(path, picture)
     assert np.array_equal(np.asarray(PIL.Image.open(path)), picture)
     assert [file.name for file in tmp_path.iterdir()] == ["robot.png"]
+
+
+def test_visual_shapes_are_the_robot_alone():
+    """Every visible primitive of the robot, none of the floor, and none that a model without visuals still has."""
+    model = load_model(GO2)
+    shapes = visual_shapes(model)
+    seen = [geom for geom in range(model.ngeom) if model.geom_group[geom] in SEEN_GROUPS and model.geom_bodyid[geom]]
+    assert len(shapes) == len(seen) > 50
+    assert {shape.body for shape in shapes} == set(range(1, model.nbody))
+    np.testing.assert_array_equal([shape.radius for shape in shapes], model.geom_rbound[seen])
+    assert visual_shapes(load_model(GO2, visual=False)) == []

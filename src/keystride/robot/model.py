@@ -1,5 +1,6 @@
 """The robot's MuJoCo model: the file plus motors made from the description; and still pictures of it."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import mujoco
@@ -76,6 +77,50 @@ def _add_touch(spec: mujoco.MjSpec, name: str, site: mujoco.MjsSite, radius: flo
 RgbImage = NDArray[np.uint8]  # (height, width, 3)
 
 SEEN_GROUPS = (0, 2)  # the floor and the visual shapes; not the collision shapes
+
+
+GEOM_KINDS = {
+    mujoco.mjtGeom.mjGEOM_SPHERE: "sphere",
+    mujoco.mjtGeom.mjGEOM_CAPSULE: "capsule",
+    mujoco.mjtGeom.mjGEOM_ELLIPSOID: "ellipsoid",
+    mujoco.mjtGeom.mjGEOM_CYLINDER: "cylinder",
+    mujoco.mjtGeom.mjGEOM_BOX: "box",
+}
+WORLD = 0  # MuJoCo's first body
+
+
+@dataclass(frozen=True)
+class VisualShape:
+    """A visible primitive of the robot, in the frame of its body."""
+
+    body: int  # in MuJoCo's order; the base comes first, after the world
+    kind: str  # a value of GEOM_KINDS
+    size: Floats  # (3,) m, MuJoCo's half sizes
+    position: Floats  # (3,) m
+    rotation: Floats  # (4,) w x y z
+    colour: Floats  # (4,) red, green, blue, alpha, from 0 to 1
+    glow: float  # emission of the material
+    radius: float  # m, of a sphere around it
+
+
+def visual_shapes(model: mujoco.MjModel) -> list[VisualShape]:
+    """Return what is visible of the robot, without the floor and the collision shapes."""
+    geoms = np.flatnonzero((model.geom_bodyid != WORLD) & np.isin(model.geom_group, SEEN_GROUPS))
+    return [_visual_shape(model, int(geom)) for geom in geoms]
+
+
+def _visual_shape(model: mujoco.MjModel, geom: int) -> VisualShape:
+    material = int(model.geom_matid[geom])
+    return VisualShape(
+        body=int(model.geom_bodyid[geom]),
+        kind=GEOM_KINDS[mujoco.mjtGeom(int(model.geom_type[geom]))],
+        size=model.geom_size[geom].copy(),
+        position=model.geom_pos[geom].copy(),
+        rotation=model.geom_quat[geom].copy(),
+        colour=(model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]).copy(),
+        glow=float(model.mat_emission[material]) if material >= 0 else 0.0,
+        radius=float(model.geom_rbound[geom]),
+    )
 
 
 def draw_robot(

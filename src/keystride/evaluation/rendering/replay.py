@@ -7,7 +7,6 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from keystride.colours import css_variables
@@ -15,17 +14,9 @@ from keystride.evaluation.episodes import METRICS, THRESHOLDS
 from keystride.evaluation.recording import Recording, ghost_poses
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Floats, Robot
-from keystride.robot.model import SEEN_GROUPS, load_model
+from keystride.robot.model import VisualShape, load_model, visual_shapes
 
 REPLAY_SCRIPTS = ("linear.js", "shapes.js", "shaders.js", "scene.js", "camera.js", "panel.js", "main.js")
-GEOM_KINDS = {
-    mujoco.mjtGeom.mjGEOM_SPHERE: "sphere",
-    mujoco.mjtGeom.mjGEOM_CAPSULE: "capsule",
-    mujoco.mjtGeom.mjGEOM_ELLIPSOID: "ellipsoid",
-    mujoco.mjtGeom.mjGEOM_CYLINDER: "cylinder",
-    mujoco.mjtGeom.mjGEOM_BOX: "box",
-}
-WORLD = 0  # MuJoCo's first body
 
 
 def replay_page(recording: Recording) -> str:
@@ -85,8 +76,7 @@ def robot_shapes(robot: Robot) -> dict[str, Any]:
     model = load_model(robot)
     base = model.body(robot.base_body).id
     bodies = [_body(model, robot, body, base) for body in range(base, model.nbody)]
-    shapes = [_shape(model, geom, base) for geom in range(model.ngeom) if _seen(model, geom)]
-    return {"bodies": bodies, "shapes": shapes}
+    return {"bodies": bodies, "shapes": [_shape(shape, base) for shape in visual_shapes(model)]}
 
 
 def _body(model: Any, robot: Robot, body: int, base: int) -> dict[str, Any]:
@@ -102,22 +92,16 @@ def _body(model: Any, robot: Robot, body: int, base: int) -> dict[str, Any]:
     }
 
 
-def _shape(model: Any, geom: int, base: int) -> dict[str, Any]:
-    material = int(model.geom_matid[geom])
-    colour = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
+def _shape(shape: VisualShape, base: int) -> dict[str, Any]:
     return {
-        "body": int(model.geom_bodyid[geom]) - base,
-        "kind": GEOM_KINDS[mujoco.mjtGeom(int(model.geom_type[geom]))],
-        "size": _rounded(model.geom_size[geom]),
-        "position": _rounded(model.geom_pos[geom]),
-        "rotation": _rounded(model.geom_quat[geom]),
-        "colour": _rounded(colour[:3]),
-        "glow": float(model.mat_emission[material]) if material >= 0 else 0.0,
+        "body": shape.body - base,
+        "kind": shape.kind,
+        "size": _rounded(shape.size),
+        "position": _rounded(shape.position),
+        "rotation": _rounded(shape.rotation),
+        "colour": _rounded(shape.colour[:3]),
+        "glow": shape.glow,
     }
-
-
-def _seen(model: Any, geom: int) -> bool:
-    return int(model.geom_bodyid[geom]) != WORLD and int(model.geom_group[geom]) in SEEN_GROUPS
 
 
 def _rounded(values: Any) -> list[float]:

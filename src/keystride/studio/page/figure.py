@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from keystride import geometry
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats, Robot
-from keystride.robot.model import load_model
+from keystride.robot.model import VisualShape, load_model, visual_shapes
 
-VISUAL_GROUP = 2  # geom group of the visual primitives
 GHOST_DETAIL = 0.03  # m; smaller parts are left out of ghosts
 ROUND_SIDES = 14
-GEOM = mujoco.mjtGeom
 
 PICTURE_WIDTH, PICTURE_HEIGHT = 0.96, 0.7  # m, size of the area that a thumbnail shows
 GROUND = 0.62  # m from the top of the thumbnail to the ground
@@ -68,15 +66,16 @@ def robot_bodies(robot: Robot) -> tuple[Body, ...]:
 
 
 def _bodies(model: mujoco.MjModel, base: str) -> Iterator[Body]:
+    shapes = visual_shapes(model)
     for body in range(1, model.nbody):
-        seen = (model.geom_bodyid == body) & (model.geom_group == VISUAL_GROUP)
-        large = seen & (model.geom_rbound > GHOST_DETAIL)
-        name, whole, outline = model.body(body).name, _merged(model, seen), _merged(model, large)
-        yield Body(name, whole, outline, is_leg=name != base)
+        parts = [shape for shape in shapes if shape.body == body]
+        large = [shape for shape in parts if shape.radius > GHOST_DETAIL]
+        name = model.body(body).name
+        yield Body(name, _merged(parts), _merged(large), is_leg=name != base)
 
 
-def _merged(model: mujoco.MjModel, geoms: NDArray[np.bool_]) -> Surface:
-    parts = [_part(model, int(geom)) for geom in np.flatnonzero(geoms)]
+def _merged(shapes: Iterable[VisualShape]) -> Surface:
+    parts = [_part(shape) for shape in shapes]
     starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
     return Surface(
         np.concatenate([part.vertices for part in parts]),
@@ -85,29 +84,25 @@ def _merged(model: mujoco.MjModel, geoms: NDArray[np.bool_]) -> Surface:
     )
 
 
-def _part(model: mujoco.MjModel, geom: int) -> Surface:
-    mesh = _primitive(int(model.geom_type[geom]), tuple(model.geom_size[geom].tolist()))
-    turn = np.zeros(9)
-    mujoco.mju_quat2Mat(turn, model.geom_quat[geom])
-    vertices = mesh.vertices @ turn.reshape(3, 3).T + model.geom_pos[geom]
-    material = model.geom_matid[geom]
-    rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
-    return Surface(vertices, mesh.faces, np.tile((rgba * 255).astype(np.uint8), (len(vertices), 1)))
+def _part(shape: VisualShape) -> Surface:
+    mesh = _primitive(shape.kind, tuple(shape.size.tolist()))
+    vertices = geometry.rotate(shape.rotation, mesh.vertices) + shape.position
+    return Surface(vertices, mesh.faces, np.tile((shape.colour * 255).astype(np.uint8), (len(vertices), 1)))
 
 
 @cache
-def _primitive(kind: int, size: tuple[float, ...]) -> trimesh.Trimesh:
+def _primitive(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:
     """Return a mesh in the frame of the geom; MuJoCo's sizes are half sizes."""
     radius = size[0]
-    if kind == GEOM.mjGEOM_BOX:
+    if kind == "box":
         return trimesh.creation.box([2 * half for half in size])
-    if kind == GEOM.mjGEOM_CYLINDER:
+    if kind == "cylinder":
         return trimesh.creation.cylinder(radius, 2 * size[1], sections=ROUND_SIDES)
-    if kind == GEOM.mjGEOM_CAPSULE:
+    if kind == "capsule":
         capsule = trimesh.creation.capsule(2 * size[1], radius, count=(ROUND_SIDES // 2, ROUND_SIDES))
         return capsule.apply_translation(-capsule.bounds.mean(axis=0))
     ball = trimesh.creation.uv_sphere(1.0, count=(ROUND_SIDES // 2, ROUND_SIDES))
-    return ball.apply_scale(size if kind == GEOM.mjGEOM_ELLIPSOID else radius)
+    return ball.apply_scale(size if kind == "ellipsoid" else radius)
 
 
 def pose_buttons(poses: Mapping[str, Posture], own: Iterable[str], figure: Figure) -> str:
