@@ -151,7 +151,7 @@ def test_a_robot_that_does_not_stand_up_is_not_ready():
     rehearsal.disturb("deaf", True)
     rehearsal.deployment.ask(Event.STAND)
     assert rehearsal.until(DeployState.DAMPING, 5.0)
-    assert rehearsal.deployment.safety.reason == "joints do not follow"
+    assert rehearsal.deployment.safety.reason == "motors do not obey"
     assert not any("ready" in event for event in rehearsal.events)
 
 
@@ -183,3 +183,61 @@ def test_an_upside_down_robot_is_never_stiff():
         assert rehearsal.command is not None
         assert not rehearsal.command.stiffness.any()
     assert rehearsal.deployment.safety.reason == "tilted too far"
+
+
+def test_a_robot_that_no_longer_hears_is_noticed_and_not_called_limp():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
+    rehearsal.deployment.ask(Event.STAND)
+    assert rehearsal.until(DeployState.READY, 5.0)
+    rehearsal.advance(0.1)
+    rehearsal.deployment.ask(Event.START)
+    rehearsal.advance(0.5)
+    rehearsal.disturb("deaf", True, 3.0)
+    deaf = rehearsal.now
+    assert rehearsal.until(DeployState.DAMPING, 2.0)
+    assert rehearsal.deployment.safety.reason == "motors do not obey"
+    rehearsal.advance(2.9 - (rehearsal.now - deaf))
+    assert rehearsal.world.stiffness.any()
+    assert not rehearsal.deployment.limp
+    rehearsal.advance(1.5)
+    assert not rehearsal.world.stiffness.any()
+    assert rehearsal.deployment.limp
+
+
+def test_a_robot_that_is_silent_is_not_called_limp():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
+    rehearsal.advance(0.5)
+    assert rehearsal.deployment.limp
+    rehearsal.disturb("states_off", True)
+    rehearsal.advance(0.2)
+    assert not rehearsal.deployment.limp
+
+
+def test_guards_get_no_heartbeat_while_the_robot_is_silent():
+    rehearsal, beats = rehearse(GO2, TrotStub(GO2), SCRIPT), []
+
+    def beat(now: float) -> str:
+        beats.append(now)
+        return ""
+
+    rehearsal.deployment.heartbeat = beat
+    rehearsal.advance(0.1)
+    rehearsal.disturb("states_off", True)
+    rehearsal.advance(0.5)
+    assert 0.15 < beats[-1] < 0.25
+
+
+def test_a_graver_fault_on_the_way_down_is_told_too():
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT)
+    rehearsal.deployment.ask(Event.STAND)
+    assert rehearsal.until(DeployState.READY, 5.0)
+    rehearsal.disturb("battery", 5.0)
+    assert rehearsal.until(DeployState.STOPPING, 2.0)
+    rehearsal.deployment.emergency = "key"
+    rehearsal.advance(0.1)
+    assert rehearsal.events[-1] == "stopping -> damping: emergency stop (key), after battery low"
+    rehearsal.disturb("states_off", True)
+    rehearsal.advance(0.3)
+    assert rehearsal.events[-1] == "also: low state lost"
+    rehearsal.advance(0.3)
+    assert rehearsal.events.count("also: low state lost") == 1

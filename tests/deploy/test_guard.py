@@ -110,8 +110,26 @@ def test_brakes_go_on_after_one_that_fails():
         if len(tried) < 5:
             raise ConnectionError("gone")
 
-    keep_braking(send, 0.2)
+    read, write = os.pipe()
+    os.close(write)
+    keep_braking(send, 0.2, read)
+    os.close(read)
     assert len(tried) > 10
+
+
+def test_brakes_go_on_while_the_deployment_lives_and_end_when_it_says_so():
+    read, write = os.pipe()
+    tried: list[float] = []
+    thread = threading.Thread(target=keep_braking, args=(lambda: tried.append(time.monotonic()), 0.01, read))
+    thread.start()
+    os.write(write, HEARTBEAT)
+    time.sleep(0.3)
+    assert thread.is_alive()
+    os.write(write, DISMISSED)
+    thread.join(30.0)
+    assert not thread.is_alive()
+    for end in (read, write):
+        os.close(end)
 
 
 @pytest.mark.parametrize("silence", ["0", "nan", "10", "inf"])

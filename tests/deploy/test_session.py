@@ -340,3 +340,44 @@ def test_a_computer_that_was_suspended_is_an_emergency(stage):
     )
     assert slept.run().reason == "emergency stop"
     assert stage.deployment.emergency == "computer was suspended"
+
+
+def once_it_is_unknown(stage: Rehearsal, act: Callable[[], object]) -> None:
+    def wait() -> None:
+        while not any(event.startswith("the robot's state is unknown") for event in stage.events):
+            time.sleep(0.005)
+        act()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@pytest.mark.parametrize("give_up", ["key", "signal"])
+def test_a_robot_that_does_not_obey_the_brake_is_braked_until_the_operator_gives_up(stage, give_up):
+    outside, inside = pty.openpty()
+    once_it_stands_up(stage, lambda: (time.sleep(1.0), setattr(stage.link, "deaf", True), os.write(outside, b"q")))
+    sent: list[int] = []
+
+    def act() -> None:
+        sent.append(stage.deployment.commands_sent)
+        os.write(outside, b" ")  # neither does a key that is pressed in panic
+        time.sleep(0.3)
+        sent.append(stage.deployment.commands_sent)
+        os.write(outside, b"q") if give_up == "key" else os.kill(os.getpid(), signal.SIGTERM)
+
+    once_it_is_unknown(stage, act)
+    outcome = DeploySession(stage.deployment, Operator(0.0, inside), 0.05).run()
+    assert sent[1] > sent[0]
+    assert not outcome.damped
+    assert not outcome.played
+    assert stage.world.stiffness.any()
+    os.close(outside)
+    os.close(inside)
+
+
+def test_a_robot_that_obeys_again_ends_the_braking(stage):
+    once_it_stands_up(stage, lambda: (time.sleep(1.0), setattr(stage.link, "deaf", True)))
+    once_it_is_unknown(stage, lambda: setattr(stage.link, "deaf", False))
+    outcome = run(stage)
+    assert outcome.reason in ("motors do not obey", "joints do not follow")
+    assert outcome.damped
+    assert not stage.world.stiffness.any()

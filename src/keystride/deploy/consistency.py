@@ -3,6 +3,8 @@
 A board that hangs repeats its last state, and an IMU that hangs its last orientation. Angles are compared with speeds
 over a short time: the joints' own, and the IMU's orientation with its gyroscope. The accelerometer is compared with
 gravity, since no robot accelerates for long. A motor that repeats its last measurement while its target moves is frozen.
+The torque that a motor reports must be the one that a recent command asks for: this is the only evidence that commands
+arrive at all, and in the end that the robot really is in damping.
 
 A filter that follows the poses cannot detect a pose that drifts slowly, because it drifts along. The IMU and the legs
 do not: roll and pitch are compared with the IMU, the change of heading with the gyroscope and the distance covered with
@@ -17,9 +19,10 @@ import numpy as np
 from keystride import geometry
 from keystride.deploy.pose.estimator import LegOdometry
 from keystride.deploy.pose.source import Pose
+from keystride.deploy.safety import MotorCommand
 from keystride.deploy.unitree.codec import LowReading
 from keystride.geometry import GRAVITY
-from keystride.robot.description import Floats
+from keystride.robot.description import Floats, Robot
 
 STATE_PERIOD = 0.002  # s between low states
 RATE_MEMORY = 0.5  # s over which the time between low states is averaged
@@ -142,6 +145,47 @@ class SensorConsistency:
         self._repeated = np.where(same, self._repeated + dt, 0.0)
         moved = np.abs(target - self._target) > self.config.moved
         self.frozen = bool(((self._repeated > self.config.repeated) & moved).any())
+
+
+@dataclass(frozen=True)
+class ObedienceConfig:
+    commands: int = 20  # that may be in force: of the last 40 ms
+    memory: float = 0.2  # s over which the difference in torque is averaged
+    longest_step: float = 0.05  # s that one low state may stand for
+
+
+class MotorObedience:
+    """Compare the torques that the motors report with those that the last commands ask for at the measured angles."""
+
+    def __init__(self, robot: Robot, config: ObedienceConfig | None = None) -> None:
+        self.config = config or ObedienceConfig()
+        self.error = 0.0  # N m by which the worst motor's torque lies outside what the commands ask for, averaged
+        self._limit = robot.torque_limit
+        self._errors = np.zeros(12)
+        self._commands = np.zeros((self.config.commands, 3, 12))  # target, stiffness and damping, in a ring
+        self._count = 0
+        self._now: float | None = None
+
+    def sent(self, command: MotorCommand) -> None:
+        row = self._commands[self._count % self.config.commands]
+        row[0], row[1], row[2] = command.target, command.stiffness, command.damping
+        self._count += 1
+
+    def update(self, now: float, low: LowReading) -> None:
+        """Process a low state. A torque that is not a number makes the error infinite."""
+        dt = 0.0 if self._now is None else min(max(now - self._now, 0.0), self.config.longest_step)
+        self._now = now
+        if self._count == 0:
+            return
+        commands = self._commands[: self._count]
+        asked = commands[:, 1] * (commands[:, 0] - low.joint_angles) - commands[:, 2] * low.joint_velocities
+        asked = np.clip(asked, -self._limit, self._limit)  # (N, 12) N m
+        off = np.maximum(np.maximum(asked.min(axis=0) - low.torques, low.torques - asked.max(axis=0)), 0.0)
+        if not np.isfinite(off).all():
+            self.error = np.inf
+            return
+        self._errors = self._errors + dt / self.config.memory * (off - self._errors)
+        self.error = float(self._errors.max())
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from keystride import geometry
 from keystride.deploy.clock import Latest
-from keystride.deploy.consistency import PoseMonitor, SensorConsistency, StateFreshness
+from keystride.deploy.consistency import MotorObedience, PoseMonitor, SensorConsistency, StateFreshness
 from keystride.deploy.fault_checks import DeployState, Event, MotorTrend, Reading
 from keystride.deploy.log.flight import FlightLog
 from keystride.deploy.players import MeasuredState, ScriptPlayer
@@ -29,6 +29,9 @@ from keystride.keyframes.script import Script
 from keystride.robot.description import Floats, Robot
 
 EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON = "B", "start", "X"
+CONFIRMED = 20  # consecutive brake commands, of which one must have arrived if the link works
+LIMP_TORQUE = 0.7  # N m: mean difference from the torque of a braked motor below which a motor is one
+LIMP_TIME = 0.1  # s for which low states must show it
 CALM_BEFORE_START = 0.5  # s before the start in which no pose may have been rejected
 
 _STATES = list(DeployState)
@@ -105,7 +108,9 @@ class Deployment:
     arrivals: list[Arrival] = field(default_factory=list)
     asks: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue)
     commands_sent: int = 0
-    brakes_sent: int = 0  # consecutive commands without stiffness; enough of them and the robot may be left
+    brakes_sent: int = 0  # consecutive commands without stiffness
+    limp: bool = False  # whether low states show that the motors follow the brake commands; only then may it be left
+    interrupts: int = 0  # signals that asked this program to end
     sent_at: float | None = None  # when the last command was sent
     started: float = 0.0  # when the script began
     walked: float = 0.0  # m while running, by leg odometry
@@ -121,12 +126,16 @@ class Deployment:
     _start: Floats = field(default_factory=lambda: np.zeros(3))  # where the script began
     _goals: Goals | None = None
     _buttons: frozenset[str] = frozenset()
+    _limp_since: float = np.inf
+    _guards_brake: bool = False  # they got no heartbeats, so that commands from elsewhere are theirs
+    _reported: int = 0  # later faults that were reported
     _others: int | None = None  # commands of other programs before the first own one
 
     def __post_init__(self) -> None:
         self.odometry = LegOdometry(self.robot)
         self.trend = MotorTrend(self.robot.speed_limit)
         self.consistency = SensorConsistency()
+        self.obedience = MotorObedience(self.robot)
 
     def ask(self, event: Event) -> None:
         """Queue an event from the operator; may be called from any thread."""
@@ -149,7 +158,7 @@ class Deployment:
 
     def stream(self, now: float, late: float = 0.0) -> MotorCommand:
         """Process new states and poses, run the fault checks and send a command; called every 2 ms."""
-        self._take_low_state(now)
+        self.listen(now)
         self._take_pose(now)
         before = self.safety.state
         self._answer(now)
@@ -162,12 +171,20 @@ class Deployment:
         return command
 
     def send(self, now: float, command: MotorCommand) -> None:
-        """Send a command, then a heartbeat to the guards."""
+        """Send a command, then a heartbeat to the guards.
+
+        Without low states nobody knows whether commands arrive. Then there is no heartbeat, so that a guard on the
+        robot's own computer brakes.
+        """
         self.link.send(encode_command(self.robot, command))
+        self.obedience.sent(command)
         self.sent_at = now
         self._commanded = command.target if command.stiffness.any() else None
         self.commands_sent += 1
         self.brakes_sent = 0 if command.stiffness.any() else self.brakes_sent + 1
+        if self._silent(now):
+            self._guards_brake = True
+            return
         trouble = self.heartbeat(now)
         if trouble and not self.emergency:
             self.emergency = trouble
@@ -186,6 +203,14 @@ class Deployment:
         if np.isfinite(targets).all():  # otherwise the check of their age stops the robot
             self._targets.put(targets, now)
 
+    def listen(self, now: float) -> None:
+        """Process a new low state, if there is one, and note whether the robot is limp."""
+        self._take_low_state(now)
+        self.limp = now - self._limp_since >= LIMP_TIME and not self._silent(now)
+
+    def _silent(self, now: float) -> bool:
+        return not now - self._fresh.tick_at <= self.safety.limits.state_age
+
     def _take_low_state(self, now: float) -> None:
         count, record = self.link.states.count, self.link.states.value
         if record is None or count == self._seen[0]:
@@ -196,6 +221,9 @@ class Deployment:
             return
         self._low = low
         self.trend.update(now, low.joint_velocities, low.lost)
+        self.obedience.update(now, low)
+        limp = self.brakes_sent >= CONFIRMED and self.obedience.error < LIMP_TORQUE
+        self._limp_since = min(self._limp_since, now) if limp else np.inf
         self._press(low.buttons)
         if not low.valid:  # a fault check stops the robot; the filters are kept clean
             return
@@ -269,7 +297,7 @@ class Deployment:
         return Reading(
             state_age=now - self._fresh.tick_at,
             state_valid=low.valid,
-            imu_age=now - self._fresh.imu_at,
+            imu_age=self._fresh.tick_at - self._fresh.imu_at,
             pose_age=now - self.estimator.last_pose,
             pose_silence=now - self._heard[1],
             policy_age=now - max(self.started, now - self._targets.age(now)),
@@ -291,19 +319,28 @@ class Deployment:
             motor_temperature=low.motor_temperature,
             state_interval=self._fresh.interval,
             ramp_lag=self.safety.ramp_lag(now, low.joint_angles),
-            other_writer=others != self._others,
+            torque_error=self.obedience.error,
+            other_writer=others != self._others and not self._guards_brake,
             other_robot=self.link.other_states > 0,
             motion_service=self.motion_service,
             emergency=self.emergency,
         )
 
     def _announce(self, now: float, before: DeployState) -> None:
-        state = self.safety.state
-        if state is before:
-            return
-        detail = {"emergency stop": self.emergency, "pose rejected": self.rejection}.get(self.safety.reason)
-        why = f": {self.safety.reason}" + (f" ({detail})" if detail else "") if self.safety.reason else ""
-        self.report(now, f"{before.value} -> {state.value}{why}")
+        safety, state = self.safety, self.safety.state
+        if state is not before:
+            cause = safety.cause or safety.reason
+            why = f": {self._in_detail(cause)}" if cause else ""
+            first = f", after {safety.reason}" if cause != safety.reason else ""
+            self.report(now, f"{before.value} -> {state.value}{why}{first}")
+        for reason in safety.later[self._reported :]:
+            if state is before or reason != safety.cause:
+                self.report(now, f"also: {self._in_detail(reason)}")
+        self._reported = len(safety.later)
+
+    def _in_detail(self, reason: str) -> str:
+        detail = {"emergency stop": self.emergency, "pose rejected": self.rejection}.get(reason)
+        return f"{reason} ({detail})" if detail else reason
 
     def _write_row(self, now: float, late: float, reading: Reading, target: Floats | None, sent: MotorCommand) -> None:
         low, state, pose = self._low, self._state, self.source.poses.value

@@ -77,6 +77,8 @@ class Limits:
     """Share of each motor's peak torque that a target may ask for."""
     ramp_lag: float = 0.6
     """Distance of a joint from where a ramp wants it, rad, that is a fault when it lasts."""
+    torque_error: float = 6.0
+    """Mean difference between a motor's torque and the one that commands ask for, N m, that is a fault when it lasts."""
     joint_overrun: float = 0.1
     """A joint measured this far outside its range, rad."""
     joint_speed_share: float = 1.3
@@ -119,7 +121,7 @@ class Reading:
 
     state_age: float  # s since the last new low state
     state_valid: bool  # whether all of its values are finite and its quaternion is one
-    imu_age: float  # s since the IMU's values last changed
+    imu_age: float  # s for which low states have repeated the IMU's values
     pose_age: float  # s since the last accepted pose
     pose_silence: float  # s since the pose source last sent anything
     policy_age: float  # s since the policy's last targets
@@ -138,6 +140,7 @@ class Reading:
     motor_temperature: float  # degrees Celsius, the hottest
     state_interval: float = 0.0  # s between low states, averaged
     ramp_lag: float = 0.0  # rad between a ramp's target and the joint farthest from it; 0 without a ramp
+    torque_error: float = 0.0  # N m between reported and commanded torque, averaged, the worst motor
     other_writer: bool = False  # another program sends low commands
     other_robot: bool = False  # another robot sends low states
     motion_service: str = ""  # the robot's motion service, if it has taken the motors again
@@ -220,6 +223,13 @@ CHECKS: tuple[Check, ...] = (
     Check("joint angles contradict speeds", Event.FAULT, POWERED, lambda r, limits, robot: not r.joint_conflict <= 1.0),
     Check("torque too high", Event.FAULT, POWERED, _too_strong, patience=0.05),
     Check("joint stalled", Event.FAULT, POWERED, _stalled, patience=0.5),
+    Check(
+        "motors do not obey",
+        Event.FAULT,
+        POWERED,
+        lambda r, limits, robot: not r.torque_error <= limits.torque_error,
+        patience=0.5,
+    ),
     Check("motor off", Event.FAULT, POWERED, lambda r, limits, robot: not r.motors_on, patience=0.3),
     Check(
         "motor packet loss", Event.FAULT, POWERED, lambda r, limits, robot: not r.lost_packets <= limits.lost_packets

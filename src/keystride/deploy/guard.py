@@ -2,8 +2,9 @@
 
 Unitree does not document what a Go2's motors do when low-level commands stop, so nothing here relies on it. The
 deployment sends the guard heartbeats for the commands that it has sent to the robot. When heartbeats stop (the process
-was killed, stopped, swapped out or hangs) or the pipe closes, the guard sends brake commands. It exits without braking
-only after the deployment has told it that the robot is in damping.
+was killed, stopped, swapped out, hangs, or receives no states from the robot) or the pipe closes, the guard sends brake
+commands: until the deployment tells it that the robot is in damping, or for some seconds after the pipe was closed. It
+exits without braking only after the deployment has told it that the robot is in damping.
 
 The two communicate through standard input and output. A guard can therefore also run on the robot's own computer, over
 ssh, where it survives a failure of this computer or its cable (`keystride deploy guard`, docs/deploy.md).
@@ -22,7 +23,7 @@ from keystride.deploy.clock import GUARD_PRIORITY, Lateness, Latest, clock_ticks
 
 HEARTBEAT_TIMEOUT = 0.05  # s without a heartbeat after which the guard brakes
 SILENCE_RANGE = (0.02, 0.2)  # s: allowed values of this timeout
-BRAKING = 5.0  # s of brake commands
+BRAKING = 5.0  # s of brake commands after the deployment has ended
 BRAKE_PERIOD = 0.002  # s between brake commands
 DISCOVERY_TIMEOUT = 5.0  # s to wait for the robot to be discovered
 HEARTBEAT_EVERY = 4  # commands per heartbeat
@@ -177,17 +178,25 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
             os.write(1, STANDING_BY)
         if not silent(0, 1, silence):
             return 0
-        keep_braking(lambda: commands.send(sample), BRAKING)
+        keep_braking(lambda: commands.send(sample), BRAKING, source=0)
     return 1
 
 
-def keep_braking(send: Callable[[], None], seconds: float) -> None:
-    """Send brake commands for some time; one that fails does not prevent the next."""
-    end = time.monotonic() + seconds
+def keep_braking(send: Callable[[], None], seconds: float, source: int) -> None:
+    """Send brake commands until dismissed, or until `seconds` after the pipe was closed.
+
+    One that fails does not prevent the next. As long as the deployment lives, the robot may come back into reach.
+    """
+    end: float | None = None
     for now in clock_ticks(BRAKE_PERIOD, Lateness()):
         with contextlib.suppress(Exception):
             send()
-        if now > end:
+        if end is None and select.select([source], [], [], 0.0)[0]:
+            data = os.read(source, 4096)
+            if DISMISSED in data:
+                return
+            end = None if data else now + seconds
+        if end is not None and now > end:
             return
 
 

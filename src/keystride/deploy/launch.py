@@ -30,7 +30,7 @@ from keystride.deploy.preflight import (
     try_player,
 )
 from keystride.deploy.safety import Safety
-from keystride.deploy.session import CONFIRMED, KEYS_HELP, Console, DeploySession, Operator, Outcome, keyboard
+from keystride.deploy.session import KEYS_HELP, Console, DeploySession, Operator, Outcome, keyboard
 from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT
 from keystride.keyframes.script import Script
 from keystride.robot.description import Robot
@@ -105,8 +105,8 @@ class Prepared:
 
     @property
     def safe(self) -> bool:
-        """Whether the robot was never driven, or brake commands were sent to it last."""
-        return not self.deployment.commands_sent or self.deployment.brakes_sent >= CONFIRMED
+        """Whether the robot was never driven, is seen to be limp, or has its motors held by its own motion service."""
+        return not self.deployment.commands_sent or self.deployment.limp or bool(self.deployment.motion_service)
 
 
 def limits_for(plan: Plan, script: Script, robot: Robot) -> Limits:
@@ -316,8 +316,10 @@ def restore(plan: Plan, ready: Prepared, outcome: Outcome, say: Callable[[str], 
 def left_in(ready: Prepared, outcome: Outcome, restored: str) -> str:
     if restored:
         return f"the motion service {restored} holds the motors again"
+    if ready.deployment.motion_service:
+        return f"the motion service {ready.deployment.motion_service} holds the motors"
     if not outcome.damped:
-        return "brake commands could not be sent: the guard brakes the robot; stay clear of it"
+        return "the robot's state is unknown and its motors may be stiff: stay clear of it and cut its power"
     return (
         "the robot lies limp: motors in damping, motion service off; "
         "to use the remote, power-cycle the robot, or run with --restore"

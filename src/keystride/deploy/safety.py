@@ -116,6 +116,8 @@ class Safety:
     checks: tuple[Check, ...] = CHECKS
     state: DeployState = DeployState.IDLE
     reason: str = ""  # why the robot was stopped: the first fault
+    later: list[str] = field(default_factory=list)  # faults after the first
+    cause: str = ""  # of the last change of state; empty if nothing went wrong
     finished: bool = False  # whether the script reached its end
     _ramp: Ramp | None = None
     _since: float = 0.0
@@ -133,13 +135,19 @@ class Safety:
         """Process an event; return whether it changed the state."""
         before, state = self.state, after(self.state, event)
         if state is before:
+            self._note_later(reason)
             return False
-        self.state, self._since = state, now
+        self.state, self._since, self.cause = state, now, reason
         self.finished = self.finished or event is Event.FINISH
         if reason and self.reason in ("", STOPPED_BY_OPERATOR):
             self.reason = reason
+        self._note_later(reason)
         self._ramp = self._new_ramp(joints, before)
         return True
+
+    def _note_later(self, reason: str) -> None:
+        if reason and reason not in (self.reason, STOPPED_BY_OPERATOR, *self.later):
+            self.later.append(reason)
 
     def command(self, now: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
         """Run the fault checks, advance the state and return the command to send."""

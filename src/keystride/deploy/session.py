@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 
+import numpy as np
+
 from keystride.deploy.clock import Lateness, Ticker, since_boot
 from keystride.deploy.deployment import Deployment
 from keystride.deploy.fault_checks import DeployState, Event
@@ -25,6 +27,11 @@ from keystride.keyframes.goals import CONTROL_DT
 
 KEYS_HELP = "Enter starts, s stops and lies down, any other key is the emergency stop: damping at once"
 START_KEYS, STOP_KEYS = "\r\n", "s"
+GIVE_UP_KEY = "q"  # one that is not pressed by accident, unlike "any key" in an emergency
+UNKNOWN = (
+    "the robot's state is unknown: {why}. Stay clear and cut its power. "
+    f"Brake commands go on until it obeys; {GIVE_UP_KEY} or a signal gives up"
+)
 PENDING_MESSAGES = 1000  # lines that may wait for a slow terminal
 STDOUT = 1
 
@@ -87,17 +94,18 @@ class Operator:
     terminal: int | None = field(default_factory=keyboard)
     _ready_since: float | None = field(default=None, init=False)
 
-    def poll(self, deployment: Deployment, now: float) -> None:
-        """Pass keys on to the deployment; call this often while it runs."""
+    def poll(self, deployment: Deployment, now: float) -> str:
+        """Pass keys on to the deployment and return them; call this often while it runs."""
         self._start_without_key(deployment, now)
         if self.terminal is None:
-            return
+            return ""
         keys = pressed_keys(self.terminal)
         if keys is None:
             self.terminal = None
             deployment.emergency = deployment.emergency or "terminal lost"
         for key in keys or "":
             press(deployment, key)
+        return keys or ""
 
     def _start_without_key(self, deployment: Deployment, now: float) -> None:
         if deployment.safety.state is not DeployState.READY or self.start_after is None:
@@ -160,6 +168,7 @@ def stop_signals(deployment: Deployment) -> Iterator[None]:
     """Turn signals that would end or stop the program, such as SIGTERM or SIGHUP, into emergency stops."""
 
     def stop(number: int, frame: FrameType | None) -> None:
+        deployment.interrupts += 1
         deployment.emergency = deployment.emergency or signal.Signals(number).name
 
     before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
@@ -177,14 +186,14 @@ POLL = 0.02  # s
 SERVICE_EVERY = 0.5  # s between queries of the robot's motion service
 HANGING = 2.0  # s without a command after which the stream is given up
 SUSPENDED = 0.05  # s of suspension of the computer, during which nothing controlled the robot
-CONFIRMED = 20  # consecutive brake commands after which the robot may be left
+PATIENCE = 1.0  # s of braking after which a robot that is not seen to be limp is reported
 
 
 @dataclass(frozen=True)
 class Outcome:
     state: DeployState
     played: bool  # whether the script was played to its end
-    damped: bool  # whether brake commands were sent at the end
+    damped: bool  # whether the robot's own states show that its motors are in damping
     reason: str  # why it was stopped; empty when it was played
     stream: Lateness
     control: Lateness
@@ -226,8 +235,11 @@ class DeploySession:
             finally:
                 self._down()
         safety = self.deployment.safety
-        reason = self.failure or safety.reason or ("" if safety.played else "ended before the script was played")
-        damped = self.deployment.brakes_sent >= CONFIRMED
+        damped = self.deployment.limp
+        graver = f", then {safety.cause}" if safety.cause not in ("", safety.reason) else ""
+        reason = self.failure or safety.reason + graver
+        if not reason and not (safety.played and damped):
+            reason = "ended before the script was played" if not safety.played else "damping not confirmed"
         return Outcome(
             safety.state, safety.played and not reason, damped, reason, self._stream.lateness, self._control.lateness
         )
@@ -241,7 +253,9 @@ class DeploySession:
                 self.deployment.ask(Event.STAND)
             sent_at = self.deployment.sent_at
             if sent_at is not None and now - sent_at > HANGING:  # the guard has braked by now
+                self.deployment.emergency = self.deployment.emergency or "command stream hangs"
                 self.failure = "command stream hangs"
+                self._start_braking()
             self.operator.poll(self.deployment, now)
             time.sleep(POLL)
 
@@ -249,13 +263,45 @@ class DeploySession:
         return bool(self.failure) or self.deployment.safety.state is DeployState.DAMPING
 
     def _down(self) -> None:
-        """Keep braking for the settling time, also after an error in the operator's loop."""
+        """Keep braking, also after an error in the operator's loop: for the settling time, and until the robot is limp.
+
+        Brake commands that were sent may not have arrived. Only low states that show braked motors end this, or a
+        motion service that has taken the motors, or the operator.
+        """
         if not self._over():
             self.deployment.emergency = self.deployment.emergency or "program error"
-        time.sleep(self.settle)
+        begun = time.monotonic()
+        while (now := time.monotonic()) - begun < max(self.settle, PATIENCE) and not self._left(now - begun):
+            self._keys(now)  # those of the emergency do not give up
+            time.sleep(POLL)
+        if not self._left(now - begun):
+            self.deployment.report(now, UNKNOWN.format(why=self._why_unknown()))
+            self._wait_until_limp()
         self._over_event.set()
         for loop in (self._control, self._stream, self._brake):
             loop.stop()
+
+    def _left(self, seconds: float) -> bool:
+        """Return whether the robot may be left after this time of braking."""
+        return seconds >= self.settle and (self.deployment.limp or bool(self.deployment.motion_service))
+
+    def _why_unknown(self) -> str:
+        if self.deployment.heard_at < time.monotonic() - self.deployment.safety.limits.state_age:
+            return "it sends no states"
+        return f"its motors do not follow the brake commands, {self.deployment.obedience.error:.0f} N m off"
+
+    def _wait_until_limp(self) -> None:
+        """Wait until the robot is seen to be limp, or the operator gives up."""
+        interrupts, keys = self.deployment.interrupts, ""
+        while not self._left(np.inf) and GIVE_UP_KEY not in keys and self.deployment.interrupts == interrupts:
+            keys = self._keys(time.monotonic())
+            time.sleep(POLL)
+
+    def _keys(self, now: float) -> str:
+        try:
+            return self.operator.poll(self.deployment, now)
+        except Exception:  # must not end the braking
+            return ""
 
     def _stream_tick(self, now: float) -> None:
         if self._boot_clock() - time.monotonic() - self._asleep > SUSPENDED:
@@ -263,13 +309,19 @@ class DeploySession:
         self.deployment.stream(now, self._stream.lateness.last)
 
     def _stream_failed(self, error: BaseException) -> None:
-        self._brake.start()
+        self._start_braking()
         self.failure = f"command stream failed: {error!r}"
         self.deployment.report(time.monotonic(), self.failure)
+
+    def _start_braking(self) -> None:
+        if self._brake.ident is None:  # a thread can be started only once
+            self._brake.start()
 
     def _brake_tick(self, now: float) -> None:
         with contextlib.suppress(Exception):  # try again at the next tick
             self.deployment.send(now, brake())
+        with contextlib.suppress(Exception):
+            self.deployment.listen(now)
 
     def _control_failed(self, error: BaseException) -> None:
         # The check of the targets' age stops the robot.

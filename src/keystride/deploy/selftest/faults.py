@@ -12,6 +12,7 @@ GUARD_LINE, STANDING_UP_LINE, RUNNING_LINE, STOPPING_LINE = MARKS = (
     "ready -> running",
     "running -> stopping",
 )
+UNKNOWN_LINE = "the robot's state is unknown: "
 AT = 0.8  # s after one of them: while the robot walks, or is half-way up or down
 
 PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`
@@ -19,6 +20,7 @@ PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deplo
 GOES_ON = "continues and plays the script"
 COMES_DOWN = "stops, stands, lies down, damping"
 DAMPS = "damping at once"
+UNSURE = "damping at once, brakes until the operator gives up because the states do not show it"
 REFUSES = "refused before any motor moves"
 
 
@@ -64,6 +66,9 @@ class Case:
     soft_within: float | None = None  # s after the fault within which all joints must be released
     upright: bool = True  # whether the robot has to stay upright
     never_stiff: bool = False
+    unknown: bool = False  # the robot's state must be called unknown; then the operator gives up, unless it obeys again
+    gives_up: bool = True
+    held: bool = False  # whether joints may be held at the end, because no command arrives
     still_commanded: bool | None = None  # whether commands must arrive until the end
     back_to_normal: bool = False  # the robot's motion service holds the motors at the end
 
@@ -74,7 +79,11 @@ class Case:
 
 
 def _damps(name: str, does: Disturb | Act, reason: str = "emergency stop", **fields: Any) -> Case:
-    return Case(name, DAMPS, STOPPED, reason, does, **{"soft_within": 0.3, **fields})
+    return Case(name, exit_code=STOPPED, reason=reason, does=does, **{"expected": DAMPS, "soft_within": 0.3, **fields})
+
+
+def _unsure(name: str, does: Disturb, reason: str, **fields: Any) -> Case:
+    return _damps(name, does, reason, **{"expected": UNSURE, "unknown": True, **fields})
 
 
 def _comes_down(name: str, does: Disturb | Act | None, reason: str, **fields: Any) -> Case:
@@ -277,15 +286,15 @@ BEFORE: tuple[Case, ...] = (
         "robot ignores commands",
         "damping when it does not stand up",
         STOPPED,
-        "joints do not follow",
+        "motors do not obey",
         before=Disturb("deaf"),
         never_stiff=True,
     ),
 )
 
 STATE_CASES: tuple[Case, ...] = (
-    _damps("low state lost", Disturb("states_off"), "low state lost"),
-    _damps("low state frozen", Disturb("states_frozen"), "low state lost"),
+    _unsure("low state lost", Disturb("states_off"), "low state lost"),
+    _unsure("low state frozen", Disturb("states_frozen"), "low state lost"),
     _damps("IMU frozen", Disturb("imu_frozen"), "IMU frozen"),
     _damps("IMU's orientation frozen", Disturb("orientation_frozen"), "IMU frozen", soft_within=0.5),
     _damps("IMU's orientation all zero", Disturb("orientation_zero"), "low state invalid"),
@@ -293,13 +302,13 @@ STATE_CASES: tuple[Case, ...] = (
     _damps("IMU's orientation jumps by 20 degrees", Disturb("orientation_tilt", 20.0), "IMU contradicts itself"),
     _damps("gyroscope off by 1.5 rad/s", Disturb("gyroscope_offset", 1.5), "IMU contradicts itself", soft_within=0.5),
     _damps("accelerometer without gravity", Disturb("accelerometer_dead"), "IMU contradicts itself", soft_within=1.0),
-    _damps("motors of one leg frozen", Disturb("leg_frozen"), "motor frozen", soft_within=0.5),
+    _unsure("motors of one leg frozen", Disturb("leg_frozen"), "motor frozen", soft_within=0.5),
     _damps("joint speeds all zero", Disturb("speeds_zero"), "joint angles contradict speeds", soft_within=0.6),
     _damps("motors of one leg report zeros", Disturb("leg_zero"), "joint angles contradict speeds"),
     _damps("joint angle of 1e30 rad", Disturb("joint_offset", 1e30), "low state invalid"),
     _damps("joint angle jumps by 0.4 rad", Disturb("joint_offset", 0.4), "joint angles contradict speeds"),
-    _damps("motor with too much torque", Disturb("overtorque", 1), "torque too high"),
-    _damps("joint stalled", Disturb("stalled", 2), "joint stalled", soft_within=1.0),
+    _unsure("motor with too much torque", Disturb("overtorque", 1), "torque too high"),
+    _unsure("joint stalled", Disturb("stalled", 2), "joint stalled", soft_within=1.0),
     _damps("motor reports mode 0", Disturb("motor_off", 4), "motor off", soft_within=0.8),
     _damps("motor loses 200 packets per second", Disturb("motor_lost", 200.0), "motor packet loss", soft_within=0.5),
     _damps("another program sends commands", Disturb("other_writer"), "another program sends commands", upright=False),
@@ -358,6 +367,50 @@ NETWORK: tuple[Case, ...] = (
     Case("20% of all packets lost", GOES_ON, PLAYED, robot=(*LYING, "--loss", "0.2")),
     _damps("90% of all packets lost", Disturb("loss", 0.9), "low state", soft_within=1.5, upright=False),
     Case("latency spike of 50 ms", GOES_ON, PLAYED, does=Disturb("delay", 0.05, 0.1)),
+    Case(
+        "cable pulled for 3 s",
+        "says that the state is unknown, brakes the robot when it is back",
+        STOPPED,
+        "low state lost",
+        Disturb("loss", 1.0, 3.0),
+        soft_within=3.3,
+        unknown=True,
+        gives_up=False,
+        upright=False,
+        prints="the robot lies limp",
+    ),
+    Case(
+        "cable pulled for good",
+        "says that the state is unknown until the operator gives up",
+        STOPPED,
+        "low state lost",
+        Disturb("loss", 1.0),
+        unknown=True,
+        held=True,
+        upright=False,
+    ),
+    Case(
+        "robot ignores commands for 3 s",
+        "says that the state is unknown, brakes the robot when it obeys again",
+        STOPPED,
+        "motors do not obey",
+        Disturb("deaf", True, 3.0),
+        soft_within=3.3,
+        unknown=True,
+        gives_up=False,
+        upright=False,
+        prints="the robot lies limp",
+    ),
+    Case(
+        "robot ignores commands for good",
+        "says that the state is unknown until the operator gives up",
+        STOPPED,
+        "motors do not obey",
+        Disturb("deaf"),
+        unknown=True,
+        held=True,
+        upright=False,
+    ),
 )
 
 GROUPS: dict[str, tuple[Case, ...]] = {

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import SystemRandom
 
 from keystride.deploy.clock import Latest, Ticker, real_time
-from keystride.deploy.selftest.faults import MARKS, STANDING_UP_LINE, Act, Disturb
+from keystride.deploy.selftest.faults import MARKS, STANDING_UP_LINE, UNKNOWN_LINE, Act, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
 TAKE_TERMINAL = (
@@ -137,7 +137,7 @@ class DeployUnderTest:
         self.process = subprocess.Popen(command, stdin=inside, stdout=write, stderr=write, start_new_session=True)
         for descriptor in {inside, write}:
             os.close(descriptor)
-        self.output = Output(read, *MARKS, QUESTION)
+        self.output = Output(read, *MARKS, QUESTION, UNKNOWN_LINE)
         self._words = words
 
     def reaches(self, mark: str) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from keystride import geometry
 from keystride.deploy.clock import real_time, real_time_allowed
 from keystride.deploy.preflight import open_player
-from keystride.deploy.selftest.faults import CALM, CASES, GROUPS, PLAYED, Case, Disturb
+from keystride.deploy.selftest.faults import CALM, CASES, GROUPS, PLAYED, UNKNOWN_LINE, Case, Disturb
 from keystride.deploy.selftest.processes import (
     FULL_DISK,
     NO_LIMIT,
@@ -30,6 +30,7 @@ from keystride.deploy.selftest.processes import (
     WaitingWatch,
     free_port,
 )
+from keystride.deploy.session import GIVE_UP_KEY
 from keystride.deploy.sim.rehearsal import rehearse
 from keystride.deploy.unitree.codec import LOOPBACK
 from keystride.files import write_atomically
@@ -50,6 +51,8 @@ UPRIGHT_COSINE = 0.5  # cosine of the trunk's tilt
 RISE = 0.03  # m by which the trunk may rise while it is brought to a stop
 DESCENT = 1.8  # s that lying down under control takes at least
 KEPT_WAITING = 0.03  # s of lateness that may trip a watchdog: the guard waits for 0.05 s, the others for 0.1 s
+BEFORE_GIVING_UP = 0.5  # s that the operator waits
+LIMP = "the robot lies limp"
 EMPTY_DOMAIN = 230  # DDS domain without a robot
 ATTEMPTS = 3
 NO_REAL_TIME = (
@@ -184,6 +187,9 @@ def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Pa
         with real_time():  # a delay between noting the time and causing the fault would count as the robot's
             time.sleep(max(case.at - deploy.output.marks[case.after].age(), 0.0))
             caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
+    if case.unknown and case.gives_up and deploy.reaches(UNKNOWN_LINE):
+        time.sleep(BEFORE_GIVING_UP)
+        deploy.key(GIVE_UP_KEY)
     code = deploy.close()
     watch.close()  # before the robot leaves real-time priority
     if not report.exists() and caused is not None:
@@ -244,13 +250,17 @@ def _wrong_end(case: Case, run: Run) -> Iterator[str]:
         yield f"the reason is not {case.reason}: {run.reason}"
     if not any(case.prints in line for line in run.lines):
         yield f"{case.prints!r} was not printed"
+    if any(line.startswith(UNKNOWN_LINE) for line in run.lines) != case.unknown:
+        yield "the robot's state was not called unknown" if case.unknown else "the robot's state was called unknown"
 
 
 def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
-    if truth.heard_stiffness[-1] > 0.0 and case.still_commanded is not False:
+    if truth.heard_stiffness[-1] > 0.0 and case.still_commanded is not False and not case.held:
         yield "the last command holds a joint"
-    if truth.stiffness[-1] > 0.0 and not case.back_to_normal:
+    if truth.stiffness[-1] > 0.0 and not case.back_to_normal and not case.held:
         yield "a joint is held at the end"
+    if truth.stiffness[-1] > 0.0 and any(LIMP in line for line in run.lines):
+        yield "the robot was called limp, but a joint is held"
     if case.never_stiff and (truth.heard_stiffness > 0.0).any():
         yield "a motor moved"
     up = -geometry.projected_gravity(truth.orientation)[:, 2]
