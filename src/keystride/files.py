@@ -102,6 +102,14 @@ def replace_folder(part: Path, place: Path) -> None:
     _sync(place.parent)
 
 
+def refuse_links(folder: Path) -> None:
+    """Raise FileExistsError if the folder contains a symbolic link: what is written there would replace what it points to."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.is_symlink():
+            reason = f"a link to {os.readlink(path)}; remove it: what it points to would be replaced"
+            raise FileExistsError(errno.EEXIST, reason, str(path))
+
+
 def recover(place: Path) -> list[Path]:
     """Repair what an interrupted write of a file or folder left beside it. Return the paths removed or restored.
 

@@ -1,11 +1,15 @@
+import gzip
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keystride.commands.main import main
+from keystride.motion.clip import Clip, save_clip
 from keystride.motion.library import load_library_clips
 from keystride.robot.go2 import GO2
 
@@ -50,6 +54,38 @@ def test_one_bad_file_does_not_stop_the_good_ones(tmp_path: Path, content: bytes
     assert "b_bad.csv" in left_out[0]
     assert message in left_out[0]
     assert [clip.name for clip in load_library_clips(out)] == ["a_good", "c_good"]
+
+
+def test_names_that_no_library_can_hold_are_made_safe_and_unique(tmp_path: Path):
+    clips, out = tmp_path / "clips", tmp_path / "library"
+    clips.mkdir()
+    for name in ("x" * 235, ".hidden", "new\nline", "walk", "Walk", "..", "ü" * 110):
+        write_standing(clips / f"{name}.csv")
+    (clips / "walk.csv.gz").write_bytes(gzip.compress((clips / "walk.csv").read_bytes()))
+    (clips / os.fsdecode(b"caf\xe9.csv")).write_bytes((clips / "walk.csv").read_bytes())
+    assert main(["motion", "import", "--from", "csv", str(clips), "--out", str(out), "--mirror"]) == 0
+    names = {clip.name for clip in load_library_clips(out)}
+    assert len(names) == 18
+    assert {"hidden", "new_line", "Walk", "walk_2", "walk_3_mirrored", "x" * 180, "ü" * 90, "clip"} <= names
+
+
+def test_what_looks_like_markup_is_printed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    clips, out = tmp_path / "clips[b]", tmp_path / "library"
+    clips.mkdir()
+    clip = load_standing(tmp_path)
+    save_clip(replace(clip, metadata={"tags": ["[/b]"]}), clips / "walk[i].npz")
+    (clips / "bad[red].npz").write_bytes(b"[/x]")
+    assert main(["motion", "import", "--from", "npz", str(clips), "--out", str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "left out bad[red].npz: " in said
+    assert "walk[i]" in said
+    assert "[/b]" in said
+
+
+def load_standing(folder: Path) -> Clip:
+    write_standing(folder / "standing.csv")
+    assert main(["motion", "import", "--from", "csv", str(folder / "standing.csv"), "--out", str(folder / "one")]) == 0
+    return load_library_clips(folder / "one")[0]
 
 
 def test_nothing_is_written_when_nothing_can_be_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -5,11 +5,12 @@ import math
 
 import pytest
 
+from keystride.errors import UserError
 from keystride.learner.checkpoint import checkpoints
 from keystride.task.config import TaskConfig
 from keystride.training import TrainingConfig
 from keystride.training.config import resolved_stages
-from keystride.training.run_folder import _same_episodes, score
+from keystride.training.run_folder import RunFolder, _same_episodes, score
 
 
 def test_the_score_adds_errors_in_units_of_the_papers_widths() -> None:
@@ -29,3 +30,23 @@ def test_a_checkpoint_without_newer_settings_continues_its_episodes(finished: Tr
     assert _same_episodes(older, stage)
     older["task"]["goals"] = "any"
     assert not _same_episodes(older, stage)
+
+
+def test_what_the_run_did_not_write_is_not_replaced(tmp_path) -> None:
+    config = TrainingConfig(name="run", runs=tmp_path / "runs")
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "thesis.txt").write_text("ten years")
+    config.folder.mkdir(parents=True)
+    folder = RunFolder(config)
+    best = config.folder / "best"
+    folder._check_replaceable(best)
+    best.symlink_to(documents)
+    with pytest.raises(FileExistsError, match="a link to .*documents"):
+        folder._check_replaceable(best)
+    best.unlink()
+    documents.rename(best)
+    with pytest.raises(UserError, match="not a checkpoint"):
+        folder._check_replaceable(best)
+    assert (best / "thesis.txt").exists()
+    folder.close()

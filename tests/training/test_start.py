@@ -14,6 +14,7 @@ from keystride.learner.config import RewardGroup
 from keystride.task.rewards import ControlStep, kernel
 from keystride.training import TrainingConfig, TrainingStage, train
 from keystride.training.config import CONFIG, read_config
+from keystride.training.start import _locked
 
 ITERATION = 32  # control steps of an iteration of the tiny run
 
@@ -88,6 +89,18 @@ def test_no_two_processes_train_the_same_run(tiny: TrainingConfig) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(UserError, match="another process is training"):
             train(tiny)
+
+
+@pytest.mark.parametrize("name", [".lock", "best", "policy.onnx", "checkpoints/000000000100"])
+def test_a_run_with_a_link_in_it_is_refused(tiny: TrainingConfig, tmp_path, name) -> None:
+    important = tmp_path / "important"
+    important.write_text("ten years")
+    link = tiny.folder / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(important)
+    with pytest.raises(FileExistsError, match="a link to .*important"), _locked(tiny.folder):
+        pass
+    assert important.read_text() == "ten years"
 
 
 def test_stages_follow_one_another_and_resume_exactly(tiny: TrainingConfig) -> None:

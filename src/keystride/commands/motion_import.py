@@ -69,8 +69,10 @@ class ImportMotion:
 
     def run(self) -> int:
         from rich.console import Console
+        from rich.markup import escape
 
         from keystride.motion.importers.importing import find_files
+        from keystride.reading import one_line
 
         if self.source not in IMPORTERS:
             raise UserError(f"--from {self.source}: unknown format; choose from {', '.join(IMPORTERS)}")
@@ -86,10 +88,11 @@ class ImportMotion:
             self._save(imported)
             _print_table(imported, console)
         for file in refused:
-            console.print(f"[red]left out[/red] {file.file}: {file.reason}", highlight=False)
+            why = escape(f"{one_line(file.file)}: {one_line(file.reason, 400)}")
+            console.print(f"[red]left out[/red] {why}", highlight=False)
         if not imported:
             raise UserError(f"none of {len(files)} files could be imported; nothing was written")
-        console.print(f"wrote {len(imported)} clips to {self.out}", highlight=False)
+        console.print(f"wrote {len(imported)} clips to {self.out}", highlight=False, markup=False)
         return 0
 
     def _import(self, files: list[Path], console: Console) -> tuple[list[Imported], list[RefusedFile]]:
@@ -150,10 +153,12 @@ class ImportMotion:
 
 
 def _print_table(imported: list[Imported], console: Console) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     from keystride.motion.importers.importing import median_residual
     from keystride.motion.quality import Targets, figures, pool
+    from keystride.reading import one_line
 
     table = Table(title="Quality", title_justify="left", box=None, header_style="bold")
     table.add_column("clip", no_wrap=True)
@@ -161,7 +166,8 @@ def _print_table(imported: list[Imported], console: Console) -> None:
     for heading in ("s", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "toes mm"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in imported:
-        table.add_row(one.clip.name, ", ".join(one.clip.tags), *_cells(one.figures, median_residual([one])))
+        tags = escape(one_line(", ".join(one.clip.tags)))
+        table.add_row(escape(one_line(one.clip.name, 40)), tags, *_cells(one.figures, median_residual([one])))
     whole = figures(pool(one.frames for one in imported))
     residual = median_residual(imported)
     table.add_section()

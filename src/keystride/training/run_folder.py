@@ -8,13 +8,13 @@ from typing import Any
 import torch
 
 from keystride.errors import FileError, UserError
-from keystride.files import part_folder, write_atomically
+from keystride.files import part_folder, refuse_links, write_atomically
 from keystride.keyframes.goals import COMPONENTS
 from keystride.learner import parallel
 from keystride.learner.checkpoint import save_tree
 from keystride.learner.trainer import Trainer, latest
 from keystride.motion.library import Library
-from keystride.policy.bundle import METRICS_FILE, POLICY_FILE
+from keystride.policy.bundle import METRICS_FILE, POLICY_FILE, is_checkpoint
 from keystride.policy.loading import load_weights, policy_content
 from keystride.policy.provenance import read_settings, steps_of_checkpoint
 from keystride.reading import read_json
@@ -111,11 +111,18 @@ class RunFolder:
         if parallel.rank():
             return
         figures = {"score": self.best, "steps": self.trainer.steps, "stage": self.stage.name, **results}
+        self._check_replaceable(self.folder / "best")
         with part_folder(self.folder / "best") as part:
             save_tree({**self.trainer.averaged_state(), "settings": self.stage.settings}, part / "learner")
             (part / "figures.json").write_text(json.dumps(figures))
         if self.stage.config.evaluation.export:
             write_atomically(self.folder / POLICY_FILE, policy_content(self.folder / "best", self.library.robot))
+
+    def _check_replaceable(self, best: Path) -> None:
+        """Raise an error rather than replace what this run did not write."""
+        refuse_links(self.folder)
+        if best.exists() and not is_checkpoint(best) and not (best.is_dir() and not any(best.iterdir())):
+            raise UserError(f"{best} holds something that is not a checkpoint; move it away")
 
     def _write(self, means: Results) -> None:
         if self.view is None:

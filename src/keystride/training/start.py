@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keystride.errors import UserError
-from keystride.files import recover
+from keystride.files import recover, refuse_links
 from keystride.training.checks import check, process_count
 from keystride.training.config import (
     CONFIG,
@@ -154,12 +154,15 @@ def _outcome(folder: Path, stopped_by: int | None) -> RunOutcome:
 def _locked(folder: Path) -> Iterator[list[int]]:
     """Prevent other processes from training the same run. Workers inherit the lock, which is held until the last of them exits."""
     folder.mkdir(parents=True, exist_ok=True)
+    for place in (folder, folder / "checkpoints"):
+        refuse_links(place)
     try:
         import fcntl
     except ImportError:  # Windows
         yield []
         return
-    with (folder / ".lock").open("w") as file:
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    with os.fdopen(descriptor, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
