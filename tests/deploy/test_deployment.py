@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+from keystride import geometry
+from keystride.deploy.consistency import HeadingCheck
 from keystride.deploy.deployment import EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON
 from keystride.deploy.fault_checks import DeployState, Event
 from keystride.deploy.players import TrotStub
+from keystride.deploy.pose.estimator import LegOdometry
+from keystride.deploy.pose.source import Mounting, Pose, Poses
 from keystride.deploy.safety import MotorCommand
 from keystride.deploy.sim.rehearsal import Rehearsal, rehearse
 from keystride.deploy.unitree.codec import encode_buttons, encode_state
@@ -108,7 +112,7 @@ def test_an_emergency_is_heard_in_every_state():
                 break
             rehearsal.deployment.ask(event)
             rehearsal.until(
-                DeployState.READY if event is Event.STAND and state is not DeployState.STANDING_UP else state, 3.0
+                DeployState.READY if event is Event.STAND and state is not DeployState.STANDING_UP else state, 5.0
             )
         assert rehearsal.deployment.safety.state is state
         rehearsal.deployment.emergency = "test"
@@ -241,3 +245,31 @@ def test_a_graver_fault_on_the_way_down_is_told_too():
     assert rehearsal.events[-1] == "also: low state lost"
     rehearsal.advance(0.3)
     assert rehearsal.events.count("also: low state lost") == 1
+
+
+@pytest.mark.parametrize("yaw", [0.0, 30.0, 90.0, 180.0, -30.0])
+def test_markers_that_are_mounted_at_an_angle_are_noticed_before_the_robot_walks(yaw):
+    rehearsal = rehearse(GO2, TrotStub(GO2), SCRIPT, poses=Poses(Mounting(yaw=yaw)))
+    rehearsal.play(10.0)
+    safety = rehearsal.deployment.safety
+    assert safety.played == (yaw == 0.0)
+    if yaw:
+        assert safety.reason == "heading of the poses is wrong"
+        assert not any("running" in event for event in rehearsal.events)
+
+
+@pytest.mark.parametrize("direction", ["moves", "sways"])
+def test_a_heading_that_is_wrong_shows_in_the_direction_of_the_motion(direction):
+    """By hand: 2 mm of motion in 8 ms along x by the legs, along y by the poses; or tilting to the side instead of forward."""
+    check, odometry = HeadingCheck(), LegOdometry(GO2)
+    for tick in range(200):
+        now = 0.008 * tick
+        tilt = np.radians(3.0 * np.sin(5.0 * now)) if direction == "sways" else 0.0
+        odometry.orientation = geometry.from_rotation_vector(np.array([0.0, tilt, 0.0]))
+        seen = geometry.from_rotation_vector(np.array([tilt, 0.0, 0.0]))
+        moved = np.array([0.0, 0.002 * tick, 0.0]) if direction == "moves" else np.zeros(3)
+        odometry.position = moved[[1, 0, 2]]
+        check.follow(now, odometry.orientation)
+        check.update(now, Pose(moved, seen), odometry, 0.0)
+        assert not check.problem or (tick > 10 and f"robot {direction} 90 degrees off" in check.problem)
+    assert check.problem

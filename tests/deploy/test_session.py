@@ -193,7 +193,7 @@ def stage() -> Iterator[Rehearsal]:
     """A robot that lies, and lives in real time."""
     stage = rehearse(GO2, TrotStub(GO2), SCRIPT)
     patient = replace(
-        stage.deployment.safety.limits, state_age=3.0, pose_age=3.0, command_gap=3.0, policy_age=1.0
+        stage.deployment.safety.limits, state_age=3.0, state_interval=3.0, pose_age=3.0, command_gap=3.0, policy_age=1.0
     )  # a busy machine is no fault here
     stage.deployment.safety.limits = patient
 

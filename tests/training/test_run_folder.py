@@ -42,7 +42,7 @@ def test_what_the_run_did_not_write_is_not_replaced(tmp_path) -> None:
     best = config.folder / "best"
     folder._check_replaceable(best)
     best.symlink_to(documents)
-    with pytest.raises(FileExistsError, match="a link to .*documents"):
+    with pytest.raises(FileExistsError, match=r"a link to .*documents"):
         folder._check_replaceable(best)
     best.unlink()
     documents.rename(best)

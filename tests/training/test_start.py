@@ -98,7 +98,7 @@ def test_a_run_with_a_link_in_it_is_refused(tiny: TrainingConfig, tmp_path, name
     link = tiny.folder / name
     link.parent.mkdir(parents=True)
     link.symlink_to(important)
-    with pytest.raises(FileExistsError, match="a link to .*important"), _locked(tiny.folder):
+    with pytest.raises(FileExistsError, match=r"a link to .*important"), _locked(tiny.folder):
         pass
     assert important.read_text() == "ten years"
 

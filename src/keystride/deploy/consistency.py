@@ -9,8 +9,13 @@ arrive at all, and in the end that the robot really is in damping.
 A filter that follows the poses cannot detect a pose that drifts slowly, because it drifts along. The IMU and the legs
 do not: roll and pitch are compared with the IMU, the change of heading with the gyroscope and the distance covered with
 leg odometry, each over a time in which the robot's own sensors are reliable.
+
+A heading that is wrong from the start, because the markers were mounted or defined at an angle, changes with the gyroscope
+as it should. It shows in two ways: the trunk sways in another direction by the poses than by the IMU, and the robot moves
+in another direction than its legs.
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 
 import mujoco
@@ -239,6 +244,86 @@ class PoseMonitor:
         followed = last.turn + off * (1.0 - np.exp(-dt / self.config.heading_memory))
         self._reference = _Reference(now, pose.position, odometry.position, followed, drift)
         return ""
+
+
+@dataclass(frozen=True)
+class HeadingConfig:
+    settled: float = 3.0  # s over which the mean tilt is averaged, which swaying is measured from
+    memory: float = 1.5  # s over which swaying is compared
+    sway: float = 0.2  # degrees of swaying below which nothing can be said
+    sway_error: tuple[float, float] = (12.0, 8.0)  # degrees, and degrees times degrees of swaying
+    way: tuple[float, float] = (0.04, 0.4)  # m: shortest and longest way whose direction is compared
+    way_seconds: float = 3.0  # s after which a way begins anew
+    way_error: tuple[float, float] = (18.0, 0.03)  # degrees, and m to the side
+    history: int = 100  # low states, to compare a late pose with the time it was captured
+
+
+class HeadingCheck:
+    """Compare the direction in which the robot sways and moves by the poses with that by its own sensors."""
+
+    def __init__(self, config: HeadingConfig | None = None) -> None:
+        self.config = config or HeadingConfig()
+        self.problem = ""  # what is wrong with the heading; it stays until the poses are right again
+        self._past: deque[tuple[float, Floats]] = deque(maxlen=self.config.history)  # time, orientation by the IMU
+        self._now: float | None = None
+        self._mean = np.zeros((2, 2))  # tilt by the IMU and by the poses
+        self._product = np.zeros(2)  # scalar and cross product of the two
+        self._way: tuple[float, Floats, Floats, float] | None = None  # beginning: time, pose, odometry, turn
+
+    def follow(self, now: float, orientation: Floats) -> None:
+        """Process the IMU's orientation of a low state."""
+        self._past.append((now, orientation))
+
+    def restart(self) -> None:
+        """Measure the direction of motion from the next pose on: the robot may have been carried."""
+        self._way = None
+
+    def update(self, now: float, pose: Pose, odometry: LegOdometry, latency: float) -> None:
+        """Process a pose that was accepted and took `latency` seconds."""
+        imu = next((imu for at, imu in reversed(self._past) if at <= now - latency), odometry.orientation)
+        sway, way = self._sway_off(now, pose, imu), self._way_off(now, pose, odometry)
+        self.problem = ""
+        if sway:
+            self.problem = f"the robot sways {sway:.0f} degrees off the direction of the IMU"
+        elif way:
+            self.problem = f"the robot moves {way:.0f} degrees off the direction of its legs"
+
+    def _sway_off(self, now: float, pose: Pose, imu: Floats) -> float:
+        """Return the angle between the two directions of swaying, degrees; 0 if it is small or unknown."""
+        config = self.config
+        tilt = np.stack([geometry.projected_gravity(imu)[:2], geometry.projected_gravity(pose.orientation)[:2]])
+        if self._now is None:
+            self._mean = tilt
+        dt = 0.0 if self._now is None else min(max(now - self._now, 0.0), 0.1)
+        self._now = now
+        self._mean = self._mean + min(dt / config.settled, 1.0) * (tilt - self._mean)
+        (ax, ay), (bx, by) = tilt - self._mean
+        self._product += min(dt / config.memory, 1.0) * (
+            np.array([ax * bx + ay * by, ax * by - ay * bx]) - self._product
+        )
+        sway = float(np.degrees(np.sqrt(np.hypot(*self._product))))  # free of noise, which the two do not share
+        off = float(np.degrees(abs(np.arctan2(self._product[1], self._product[0]))))
+        base, more = config.sway_error
+        return off if sway > config.sway and off > base + more / sway else 0.0
+
+    def _way_off(self, now: float, pose: Pose, odometry: LegOdometry) -> float:
+        """Return the angle between the two directions of motion, degrees; 0 if it is small or unknown."""
+        config = self.config
+        if self._way is None:
+            turn = float(geometry.yaw_of(pose.orientation) - geometry.yaw_of(odometry.orientation))
+            self._way = (now, pose.position, odometry.position.copy(), turn)
+        begun, place, felt, turn = self._way
+        moved = (pose.position - place)[:2]
+        walked = geometry.rotate_yaw(np.asarray(turn), odometry.position - felt)[:2]
+        shorter = min(float(np.hypot(*moved)), float(np.hypot(*walked)))
+        if shorter > config.way[1] or now - begun > config.way_seconds:
+            self._way = None
+        if shorter < config.way[0]:
+            return 0.0
+        cross, dot = walked[0] * moved[1] - walked[1] * moved[0], float(walked @ moved)
+        off = float(np.degrees(abs(np.arctan2(cross, dot))))
+        base, aside = config.way_error
+        return off if off > base + np.degrees(np.arctan2(aside, shorter)) else 0.0
 
 
 def _angle_between_verticals(a: Floats, b: Floats) -> float:

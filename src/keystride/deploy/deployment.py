@@ -14,7 +14,13 @@ import numpy as np
 
 from keystride import geometry
 from keystride.deploy.clock import Latest
-from keystride.deploy.consistency import MotorObedience, PoseMonitor, SensorConsistency, StateFreshness
+from keystride.deploy.consistency import (
+    HeadingCheck,
+    MotorObedience,
+    PoseMonitor,
+    SensorConsistency,
+    StateFreshness,
+)
 from keystride.deploy.fault_checks import DeployState, Event, MotorTrend, Reading
 from keystride.deploy.log.flight import FlightLog
 from keystride.deploy.players import MeasuredState, ScriptPlayer
@@ -136,6 +142,7 @@ class Deployment:
         self.trend = MotorTrend(self.robot.speed_limit)
         self.consistency = SensorConsistency()
         self.obedience = MotorObedience(self.robot)
+        self.heading = HeadingCheck()
 
     def ask(self, event: Event) -> None:
         """Queue an event from the operator; may be called from any thread."""
@@ -230,6 +237,7 @@ class Deployment:
         self.consistency.update(low, self._commanded)
         walked = self.odometry.walked
         self.odometry.update(now, low)
+        self.heading.follow(now, self.odometry.orientation)
         self.source.follow(now, self.odometry)
         self.estimator.predict(now, low.quaternion, low.gyroscope, low.accelerometer)
         if self.safety.state is DeployState.RUNNING:
@@ -249,7 +257,10 @@ class Deployment:
         problem = self.monitor.contradiction(now, pose, self.odometry)
         if not problem and not self.estimator.correct(now, pose, may_jump=not running):
             problem = "position jumped"
-        if problem:
+        if not problem:
+            self.heading.update(now, pose, self.odometry, self.estimator.config.pose_latency + pose.delay)
+        else:
+            self.heading.restart()
             self.rejection, self._rejected_at = problem, now
             self.estimator.rejected += 1
             if not running:  # the robot may have been carried: start again from here
@@ -321,6 +332,7 @@ class Deployment:
             ramp_lag=self.safety.ramp_lag(now, low.joint_angles),
             torque_error=self.obedience.error,
             other_writer=others != self._others and not self._guards_brake,
+            heading_wrong=bool(self.heading.problem),
             other_robot=self.link.other_states > 0,
             motion_service=self.motion_service,
             emergency=self.emergency,
@@ -339,7 +351,8 @@ class Deployment:
         self._reported = len(safety.later)
 
     def _in_detail(self, reason: str) -> str:
-        detail = {"emergency stop": self.emergency, "pose rejected": self.rejection}.get(reason)
+        details = {"emergency stop": self.emergency, "pose rejected": self.rejection}
+        detail = (details | {"heading of the poses is wrong": self.heading.problem}).get(reason)
         return f"{reason} ({detail})" if detail else reason
 
     def _write_row(self, now: float, late: float, reading: Reading, target: Floats | None, sent: MotorCommand) -> None:

@@ -143,6 +143,7 @@ class Reading:
     torque_error: float = 0.0  # N m between reported and commanded torque, averaged, the worst motor
     other_writer: bool = False  # another program sends low commands
     other_robot: bool = False  # another robot sends low states
+    heading_wrong: bool = False  # of the poses, by the directions in which the robot sways and moves
     motion_service: str = ""  # the robot's motion service, if it has taken the motors again
     motor_frozen: bool = False  # a motor repeats its measurement although its target moves
     joint_conflict: float = 0.0  # between joint angles and speeds, share of what is allowed
@@ -244,6 +245,7 @@ CHECKS: tuple[Check, ...] = (
     Check("outside the fence", Event.STOP, WHILE_RUNNING, lambda r, limits, robot: not r.distance <= limits.fence),
     Check("pose stream lost", Event.STOP, WHILE_RUNNING, _silent),
     Check("pose rejected", Event.STOP, WHILE_RUNNING, _not_believed),
+    Check("heading of the poses is wrong", Event.STOP, RISING, lambda r, limits, robot: r.heading_wrong, patience=0.05),
     Check("policy too late", Event.STOP, WHILE_RUNNING, lambda r, limits, robot: not r.policy_age <= limits.policy_age),
     Check("battery low", Event.STOP, RISING, lambda r, limits, robot: not r.battery >= limits.battery, patience=0.5),
     Check(

@@ -6,6 +6,7 @@ import numpy as np
 
 from keystride.deploy.fault_checks import CHECKS, Check, DeployState, Event, Limits, Reading, after
 from keystride.robot.description import Floats, Robot
+from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 
 RAMP_STIFFNESS, RAMP_DAMPING = 60.0, 3.0  # N m/rad, N m s/rad: enough to lift the trunk off the ground without sagging
 BRAKE = 3.0  # N m s/rad, in damping
@@ -13,6 +14,7 @@ BRAKE = 3.0  # N m s/rad, in damping
 FOLDED_LEG = (0.0, 1.36, -2.65)  # rad: lying, feet under the hips
 RAMP_SPEED = 0.8  # rad/s, mean speed of the joint with the longest way
 SHORTEST_RAMP = 0.3  # s
+BOW = 0.02  # m by which the front is lower than the stance, and the rear higher, on the way up
 
 STREAM_PERIOD = 0.002  # s between commands
 LONGEST_STEP = 2 * STREAM_PERIOD  # s of change that one command may make, however long ago the last one was
@@ -73,6 +75,17 @@ def through(start: Floats, *postures: Floats) -> Ramp:
         stops.append((posture, max(SHORTEST_RAMP, float(np.abs(posture - here).max()) / RAMP_SPEED)))
         here = posture
     return Ramp(start, tuple(stops))
+
+
+def bowed(robot: Robot) -> Floats:
+    """Return the stance pitched forward by a few degrees.
+
+    On its way up the robot goes through it, so that the heading of the poses can be checked before it walks: the direction
+    in which it tilts must be the same by the poses and by the IMU.
+    """
+    feet = feet_from_joints(robot, robot.stance)  # (4, 3) base
+    feet[:, 2] += BOW * np.sign(feet[:, 0])
+    return joints_from_feet(robot, feet)[0]
 
 
 def smooth(x: float) -> float:
@@ -202,7 +215,7 @@ class Safety:
         folded = np.tile(FOLDED_LEG, 4)
         stance = self.robot.stance
         if self.state is DeployState.STANDING_UP:
-            return through(joints.copy(), folded, stance)
+            return through(joints.copy(), folded, bowed(self.robot), stance)
         if self.state is DeployState.READY:
             return Ramp(stance, ())
         if self.state is DeployState.STOPPING:

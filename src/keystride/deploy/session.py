@@ -186,7 +186,7 @@ POLL = 0.02  # s
 SERVICE_EVERY = 0.5  # s between queries of the robot's motion service
 HANGING = 2.0  # s without a command after which the stream is given up
 SUSPENDED = 0.05  # s of suspension of the computer, during which nothing controlled the robot
-PATIENCE = 1.0  # s of braking after which a robot that is not seen to be limp is reported
+PATIENCE = 2.0  # s of braking after which a robot that is not seen to be limp is reported
 
 
 @dataclass(frozen=True)

@@ -346,6 +346,17 @@ POSES: tuple[Case, ...] = (
     _comes_down("pose source's clock set back by 10 s", Disturb("pose_clock", -10.0), "pose rejected"),
     Case("pose source's clock set forward by 10 s", GOES_ON, PLAYED, does=Disturb("pose_clock", 10.0)),
     _comes_down("poses 0.15 s late", Disturb("pose_late", 0.15), "pose rejected"),
+    *(
+        Case(
+            f"markers mounted at {angle} degrees, --pose-yaw forgotten",
+            "lies down again before it walks",
+            STOPPED,
+            "heading of the poses is wrong",
+            deploy=("--pose-yaw", angle),
+            prints="standing up -> stopping",
+        )
+        for angle in ("30", "90", "180")
+    ),
 )
 
 NETWORK: tuple[Case, ...] = (

@@ -117,7 +117,7 @@ class RobotProcess:
     def close(self) -> None:
         """End the process, which then writes its record."""
         self.output.marks[ROBOT_UP].wait(START)
-        time.sleep(0.3)
+        time.sleep(0.1)
         assert self.process.stdin is not None
         self.process.stdin.close()
         _ended(self.process, 30.0)

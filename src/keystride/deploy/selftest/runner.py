@@ -151,7 +151,7 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
         "--interface": "lo",
         "--domain": str(domain),
         "--pose": f"udp://127.0.0.1:{port}",
-        "--start-after": "0.6",
+        "--start-after": "0.2",
         "--settle": "0.4",
         "--report": str(report),
     }
