@@ -301,7 +301,7 @@ class HeadingCheck:
         self._product += min(dt / config.memory, 1.0) * (
             np.array([ax * bx + ay * by, ax * by - ay * bx]) - self._product
         )
-        sway = float(np.degrees(np.sqrt(np.hypot(*self._product))))  # free of noise, which the two do not share
+        sway = float(np.degrees(np.sqrt(np.linalg.norm(self._product))))  # free of noise, which the two do not share
         off = float(np.degrees(abs(np.arctan2(self._product[1], self._product[0]))))
         base, more = config.sway_error
         return off if sway > config.sway and off > base + more / sway else 0.0
