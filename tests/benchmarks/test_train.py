@@ -35,6 +35,11 @@ def test_two_nodes_end_with_equal_weights(tmp_path: Path) -> None:
     assert one["state"] != other["state"]
 
 
+def test_the_robot_is_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["benchmark", "train", "--robot", "rex", "--processes", "1"]) == 2
+    assert "robot: unknown robot 'rex'; choose from go2" in capsys.readouterr().err
+
+
 def test_efficiency_is_the_rate_of_a_process_beside_that_of_one_alone() -> None:
     assert efficiency({1: [5000.0, 5200.0], 2: [9000.0, 9180.0]}) == pytest.approx(9090.0 / (2 * 5100.0))
 

@@ -29,6 +29,8 @@ class BenchmarkTrain:
 
     preset: Literal["cpu", "paper"] = "cpu"
     """Preset whose sizes are used."""
+    robot: str = "go2"
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     iterations: int = 12
     """Number of iterations to measure, after three to warm up."""
     processes: int = 0
@@ -60,7 +62,7 @@ class BenchmarkTrain:
         return 0
 
     def _config(self) -> TrainingConfig:
-        config = replace(PRESETS[self.preset], processes=self.processes)
+        config = replace(PRESETS[self.preset], robot=self.robot, processes=self.processes)
         robots = self.environments or config.learner.environments
         return replace(config, learner=replace(config.learner, environments=robots))
 
@@ -107,6 +109,7 @@ class BenchmarkTrain:
                 for count, found in rates.items():
                     figures = Path(folder) / "figures.json"
                     command = [sys.executable, "-m", "keystride", "benchmark", "train", "--preset", self.preset]
+                    command += ["--robot", self.robot]
                     command += ["--iterations", str(self.iterations), "--processes", str(count)]
                     command += ["--environments", str(robots * count), "--json", str(figures)]
                     print(f"{count} of {processes} processes: ", end="", flush=True)
