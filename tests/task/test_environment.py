@@ -12,8 +12,8 @@ from keystride.physics.simulator import CpuSimulator
 from keystride.robot.go2 import GO2
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
 from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, joint_targets, randomization
+from keystride.task.observations import goal_mirror, state_mirror
 from keystride.task.rewards import REWARDS, ControlStep, tracking_reward
-from keystride.task.symmetry import goal_mirror, state_mirror
 
 
 def make(library: Library, count: int = 16, seed: int = 0, rewards=REWARDS, **settings) -> KeyframeEnvironment:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keystride.robot.go2 import GO2
-from keystride.task.symmetry import SignedOrder, action_mirror, goal_mirror, state_mirror
+from keystride.task.observations import SignedOrder, action_mirror, goal_mirror, state_mirror
 
 MIRRORS = {"state": (state_mirror(GO2), 46), "goal": (goal_mirror(GO2), 24), "action": (action_mirror(GO2), 12)}
 

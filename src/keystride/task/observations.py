@@ -1,13 +1,14 @@
-"""The robot's state as the policy observes it, and motions as the discriminator sees them."""
+"""The robot's state as the policy observes it, its mirror image, and motions as the discriminator sees them."""
 
 import numpy as np
 from array_api_compat import array_namespace
+from numpy.typing import NDArray
 
 from keystride import geometry
 from keystride.geometry import Array
 from keystride.motion.library import Library
 from keystride.physics.simulator import State
-from keystride.robot.description import Floats
+from keystride.robot.description import Floats, Robot
 
 STATE_SIZE = 46
 FEATURE_SIZE = 46
@@ -75,3 +76,37 @@ def features_of_library(library: Library) -> Floats:
         frames.joint_velocities,
         library.feet,
     )
+
+
+# Mirror images (left and right swapped) as a signed reordering of the columns of observations and actions.
+
+SignedOrder = tuple[NDArray[np.intp], Floats]
+
+
+def state_mirror(robot: Robot) -> SignedOrder:
+    """Return the mirror image of `state_observation`."""
+    joints = robot.mirror_order, robot.mirror_sign
+    vector, rotation = _in_place(geometry.MIRROR_VECTOR), _in_place(geometry.MIRROR_ROTATION)
+    return _chain(vector, rotation, joints, joints, vector, _in_place(np.ones(1)), joints)
+
+
+def goal_mirror(robot: Robot) -> SignedOrder:
+    """Return the mirror image of a keyframe's token."""
+    joints = robot.mirror_order, robot.mirror_sign
+    vector, rotation = _in_place(geometry.MIRROR_VECTOR), _in_place(geometry.MIRROR_ROTATION)
+    return _chain(vector, rotation, joints, _in_place(np.ones(6)))  # time and presence bits stay
+
+
+def action_mirror(robot: Robot) -> SignedOrder:
+    """Return the mirror image of an action."""
+    return robot.mirror_order, robot.mirror_sign
+
+
+def _in_place(sign: Floats) -> SignedOrder:
+    return np.arange(len(sign)), sign
+
+
+def _chain(*parts: SignedOrder) -> SignedOrder:
+    sizes = np.cumsum([0, *(len(order) for order, _ in parts)])
+    orders = [order + start for (order, _), start in zip(parts, sizes, strict=False)]
+    return np.concatenate(orders), np.concatenate([sign for _, sign in parts])

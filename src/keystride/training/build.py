@@ -20,8 +20,8 @@ from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Robot
 from keystride.task.config import TaskConfig
 from keystride.task.environment import KeyframeEnvironment, randomization
+from keystride.task.observations import action_mirror, goal_mirror, state_mirror
 from keystride.task.rewards import REWARDS, Reward
-from keystride.task.symmetry import action_mirror, goal_mirror, state_mirror
 from keystride.training.config import EvaluationConfig, TrainingConfig
 
 NEAR_KEYFRAME = 0.3  # m: nearer keyframes need not lie ahead for a policy that walks forwards
