@@ -335,10 +335,117 @@ def test_one_click_does_what_the_forecast_suggests(served: Any, open_page: Any):
     page.wait_until(f"{above} <= document.querySelector('.ks-sheet')?.getBoundingClientRect().top")
 
 
+SIXTY = "version: 1\nkeyframes:\n" + "".join(f"  - {{time: {i}.0, yaw: 0, label: part {i}}}\n" for i in range(1, 61))
+MISPLACED = """() => [...document.querySelectorAll('.ks-mark')].filter((mark) => {
+  const gem = mark.querySelector('.gem').getBoundingClientRect();
+  const x = gem.x + gem.width / 2, y = gem.y + gem.height / 2, reach = gem.width / 2 - 1;
+  return [[0, 0], [reach, 0], [-reach, 0], [0, reach], [0, -reach]].some(([dx, dy]) =>
+    document.elementFromPoint(x + dx, y + dy)?.closest('.ks-mark') !== mark); }).map((mark) => mark.dataset.key)"""
+
+
+def open_script(page: Any, folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    page.open_panel("Files")
+    page.tab.get_by_label("open", exact=True).click()
+    page.tab.get_by_role("option", name=name).click()
+    page.wait_for_script(f"script.name === '{name}'")
+    page.open_panel("Keyframe")
+
+
+def test_each_of_sixty_gems_can_be_clicked(served: Any, open_page: Any):
+    page = open_page(served.url, viewport={"width": 1400, "height": 700})
+    open_script(page, served.folder, "sixty.yaml", SIXTY)
+    page.wait_until("document.querySelectorAll('.ks-mark').length === 60")
+    assert page.tab.evaluate(MISPLACED) == []
+    gem = page.tab.locator('.ks-mark[data-key="31"] .gem').bounding_box()
+    page.tab.mouse.click(gem["x"] + 2, gem["y"] + gem["height"] / 2)  # its left corner
+    page.wait_for_script("script.selected === 31")
+    assert page.tab.evaluate(MISPLACED) == []
+
+
+def number_field(page: Any, label: str) -> Any:
+    return page.tab.locator(f"xpath=//*[text()='{label}']/ancestor::*[.//input][1]//input").last
+
+
+def test_undo_right_after_typing_also_shows_in_the_field(page: Any):
+    field = number_field(page, "time (s)")
+    field.fill("0.6")
+    page.wait_for_marks("marks[0].time === 0.6")
+    page.press("Control+z")
+    page.wait_for_marks("marks[0].time === 0.4")
+    page.tab.wait_for_timeout(300)
+    assert field.input_value() == "0.4"
+    field.fill("0.7")
+    page.wait_for_marks("marks[0].time === 0.7")
+    page.tab.locator('.ks-mark[data-key="2"]').click(position={"x": 0, "y": 44}, force=True)
+    page.wait_for_script("script.selected === 2")
+    page.tab.wait_for_timeout(300)
+    assert field.input_value() == "0.8"
+
+
+def test_sliders_have_names_and_take_the_arrows_after_a_click(page: Any):
+    page.wait_until("[...document.querySelectorAll('#root [role=slider]')].every((slider) => slider.ariaLabel)")
+    page.tab.get_by_label("ask for yaw").check()
+    page.wait_for_marks("marks[0].parts[3]")
+    slider = page.tab.get_by_role("slider", name="yaw (°)")
+    track = page.tab.locator(".mantine-Slider-root").filter(has=slider).bounding_box()
+    page.tab.mouse.click(track["x"] + 0.75 * track["width"], track["y"] + track["height"] / 2)
+    page.wait_until("document.activeElement.getAttribute('role') === 'slider'")
+    page.tab.wait_for_timeout(300)
+    before, head = float(slider.get_attribute("aria-valuenow")), page.now()["head"]
+    page.press("ArrowRight")
+    page.wait_until(f"Number(document.activeElement.getAttribute('aria-valuenow')) === {before + 0.5}")
+    assert page.now()["head"] == head
+    assert page.tab.get_by_label("time (s)", exact=True).count() == 1
+    assert page.tab.get_by_label("y of x, y (m)", exact=True).count() == 1
+    page.tab.locator("#ks-ruler").click(position={"x": 30, "y": 8})  # gives the keyboard back
+
+
+def test_the_progress_of_the_forecast_is_shown(page: Any):
+    page.wait_for_script("!script.stale && script.progress === 1")
+    page.tab.locator(".ks-progress").wait_for(state="detached")
+    page.press(".")
+    page.tab.locator(".ks-progress", has_text="forecast").wait_for()
+    page.tab.locator(".ks-headline .ks-stale", has_text="of trials").wait_for()
+    page.tab.locator(".ks-progress").wait_for(state="detached")
+    page.tab.locator(".ks-headline .ks-stale").wait_for(state="detached")
+
+
+def test_a_long_script_fits_a_phone_and_its_timeline_can_be_zoomed(served: Any, open_page: Any):
+    page = open_page(served.url, **PHONE)
+    rows = """() => new Set([...document.querySelectorAll('.ks-bar button, .ks-bar select')].map((each) => each.offsetTop)).size"""
+    page.wait_for_now("now.end < 10")
+    before = page.tab.evaluate(rows)
+    open_script(page, served.folder, "sixty.yaml", SIXTY)
+    page.wait_for_now("now.end > 60")
+    page.seek(59.0)
+    page.wait_for_now("now.head > 55")
+    assert page.tab.evaluate(rows) == before
+    bottom = "document.getElementById('ks-view').getBoundingClientRect().bottom <= innerHeight"
+    assert page.tab.evaluate(bottom)
+    apart = "(() => { const [a, b] = document.querySelectorAll('.ks-mark'); return b.offsetLeft - a.offsetLeft; })()"
+    close = page.tab.evaluate(apart)
+    page.tab.get_by_role("button", name="Zoom in").tap()
+    page.wait_until(f"{apart} > 1.5 * {close}")
+    page.tab.get_by_role("button", name="Zoom out").tap()
+    page.wait_until(f"{apart} < 1.2 * {close}")
+    box = page.tab.locator("#ks-view").bounding_box()
+    touch = page.context.new_cdp_session(page.tab)
+    middle, y = box["x"] + box["width"] / 2, box["y"] + box["height"] - 8
+    for kind, half in (("touchStart", 20), ("touchMove", 40), ("touchMove", 80), ("touchEnd", None)):
+        points = [] if half is None else [{"x": middle - half, "y": y, "id": 1}, {"x": middle + half, "y": y, "id": 2}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    page.wait_until(f"{apart} > 2 * {close}")
+    page.wait_for_script("!script.unsaved && script.selection.length === 1")  # nothing was dragged, no box was drawn
+    page.tab.get_by_role("button", name="Keyboard shortcuts").tap()
+    page.tab.locator("#ks-help[open]").wait_for()
+    assert page.tab.evaluate("document.getElementById('ks-help').scrollTop") == 0
+
+
 CONTRASTS = """() => {
   const texts = ['.ks-time b', '.ks-time small', '.ks-note', '.ks-note b', '.ks-tick span', '.ks-mark .name', '.ks-mark .odds span',
     '.ks-headline', '.ks-doubt', '#ks-dock button:not(:disabled)', '#root [role=tab] *',
-    '#root label', '#root .mantine-Slider-markLabel'];
+    '#root label', '#root .mantine-Slider-markLabel', '.mantine-Notification-title', '.mantine-Notification-description'];
   const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
   const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
   const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
@@ -359,8 +466,13 @@ def test_light_and_dark_can_be_read_and_the_choice_is_kept(served: Any, open_pag
     for scheme in ("light", "dark"):
         page.wait_until(f"document.documentElement.dataset.mantineColorScheme === '{scheme}'")
         page.wait_for_marks("marks.every((mark) => mark.odds !== null)")
+        page.press("ArrowDown")
+        page.wait_for_script("script.selected === 2")
+        page.tab.get_by_label("ask for x, y").click()
+        page.tab.get_by_text("asks for nothing").first.wait_for()  # a notification
         contrasts = page.tab.evaluate(CONTRASTS)
         assert len(contrasts) > 10
+        assert any("Notification" in found[0] for found in contrasts)
         assert [found for found in contrasts if found[1] < 4.5] == []
         tabs = "[...document.querySelectorAll('#root [role=tab]')].filter((tab) => !tab.closest('.ks-wire'))"
         assert page.tab.evaluate(f"new Set({tabs}.map((tab) => tab.getBoundingClientRect().top)).size") == 1  # one row

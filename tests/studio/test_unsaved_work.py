@@ -407,6 +407,23 @@ def test_a_reload_keeps_work_settings_and_play_head(page: Any):
     page.wait_for_marks("marks.length === 2")
 
 
+def test_a_reload_while_playing_keeps_play_head_shoves_and_snapping(page: Any):
+    page.tab.get_by_label("Snap to").select_option("0.5")
+    page.seek(0.3)
+    page.wait_for_now("Math.abs(now.head - 0.3) < 0.05")
+    page.press("p")
+    page.wait_for_now("now.shoves.length === 1")
+    page.press("[")
+    page.press("[")
+    page.press("[")
+    page.press("Space")
+    page.wait_for_now("now.playing && now.head > 0.5")
+    page.tab.reload()
+    page.wait_until("document.querySelector('#ks-script')?.textContent")
+    page.wait_for_now("now.head > 0.5 && now.shoves.length === 1 && Math.abs(now.shoves[0] - 0.3) < 0.05")
+    assert page.tab.get_by_label("Snap to").input_value() == "0.5"
+
+
 def open_file(page: Any, name: str) -> None:
     page.open_panel("Files")
     page.tab.get_by_label("open", exact=True).click()

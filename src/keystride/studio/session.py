@@ -95,7 +95,7 @@ class StudioSession:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         self._autosave()
-        return Work(self.editor.document, self._settings())
+        return Work(self.editor.document, self._settings() | {"head": self.editor.head})
 
     def _settings(self) -> dict[str, Any]:
         return self._stage.settings() | {"launched": self._launched}
@@ -153,6 +153,8 @@ class StudioSession:
             self._changed_on_disk = self._files.changed_on_disk()
         self._store()
         self._live.frame()
+        if self._keyframe.late():
+            self._view.refresh()
         self._view.show(self.editor, self._keyframe.show, changed_on_disk=self._changed_on_disk)
 
     def _store(self) -> None:
@@ -260,7 +262,7 @@ class StudioSession:
             self.post(lambda: action(value))
 
     def _on_click(self, key: int) -> None:
-        self.post(lambda: self.editor.select([key]))
+        self.post(lambda: self._events["select"]([key]))
 
     def _on_edit(self, edit: Edit, gesture: str) -> None:
         self.post(lambda: self._edit(edit, gesture))
@@ -324,7 +326,17 @@ class StudioSession:
             "answer": lambda button: self._answer(str(button)),
             "download": self._download,
         }
-        return {**self._live.events(), **self._stage.events(), **files, **_editor_events(self.editor), **own}
+        edits = {name: self._by_other_means(action) for name, action in _editor_events(self.editor).items()}
+        return {**self._live.events(), **self._stage.events(), **files, **edits, **own}
+
+    def _by_other_means(self, action: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Return the action; the panel, whose control the user may just have left, then shows its outcome at once."""
+
+        def act(value: Any) -> None:
+            self._keyframe.forget_touches()
+            action(value)
+
+        return act
 
     def _then_refresh(self, action: Callable[[Any], None]) -> Callable[[Any], None]:
         """Return the action followed by an immediate check of the folder."""

@@ -24,6 +24,7 @@ from keystride.studio.page.ghost_scene import Actions, Caption, GhostScene
 from keystride.studio.page.ground import StageShapes
 from keystride.studio.page.page_channel import PageChannel
 from keystride.studio.page.scene import LiveGhost, Scene
+from keystride.studio.playback.coaching import MISSED_SHARE
 from keystride.studio.unsaved_work import dump
 
 NOW_EVERY = 0.04  # s
@@ -87,7 +88,7 @@ class View:
         self._stage_shapes.show(draft.stage)
         self.scene.show_expected(forecast.path)
         self.scene.show_path(ghost.position for ghost in found.values() if ghost.placed)
-        self._ghosts.show(found, captions(draft, states, forecast.odds, doubts), key)
+        self._ghosts.show(found, captions(draft, states, forecast.odds, doubts, stale=forecast.stale), key)
         self._ghosts.set_visible(self.visible["keyframes"])
         self._channel.show(
             "script",
@@ -145,8 +146,9 @@ def _now(editor: Editor) -> dict[str, Any]:
 
 
 def _tips(editor: Editor) -> dict[str, Any] | None:
-    """Return the suggestions for the first missed keyframe."""
-    found = next((key for key in editor.draft.keys if editor.forecast.tips.get(key)), None)
+    """Return the suggestions for the selected keyframe, or else for the first missed one."""
+    keys = (editor.selected, *editor.draft.keys)
+    found = next((key for key in keys if key is not None and editor.forecast.tips.get(key)), None)
     if found is None or editor.forecast.stale:
         return None
     tips = [{"kind": tip.kind, "text": tip.text} for tip in editor.forecast.tips[found]]
@@ -167,6 +169,8 @@ def _head(editor: Editor, key: int | None, states: dict[int, str], doubts: list[
     chance = "" if odds is None else f" · met in {odds:.0%} of trials"
     over = "" if key not in editor.forecast.errors else ", ".join(misses(editor.forecast.errors[key]))
     chance += f" · {over}" if over else ""
+    if editor.forecast.stale and chance:
+        chance = f'<span class="ks-stale">{chance}</span>'
     number = f"<b>Keyframe {editor.draft.row(key) + 1} of {len(editor.draft.keys)}</b> · {states[key]}{chance}"
     warnings = "".join(f'<div class="ks-doubt">⚠ {escape(doubt)}</div>' for doubt in doubts)
     return f'<div class="ks-headline">{number}{warnings}</div>'
@@ -198,7 +202,7 @@ def marks(
             "oddsColour": colours.as_hex(colours.likelihood(odds[mark.key])) if mark.key in odds else None,
             "asks": asks(mark.keyframe),
             "parts": [getattr(mark.keyframe, component) is not None for component in COMPONENTS],
-            "over": _over(errors[mark.key] > limits) if mark.key in errors else [],
+            "over": _over(_failing(errors[mark.key] / limits, odds.get(mark.key))) if mark.key in errors else [],
             "misses": misses(errors[mark.key]) if mark.key in errors else [],
             "warnings": list(warnings.get(mark.key, ())),
         }
@@ -206,14 +210,24 @@ def marks(
     ]
 
 
+def _failing(ratios: Floats, odds: float | None) -> NDArray[np.bool_]:
+    """Return (6,) which metrics the median rollout exceeds; if most rollouts miss for several reasons, the worst one."""
+    over = ratios > 1.0
+    if not over.any() and odds is not None and odds < MISSED_SHARE and not np.isnan(ratios).all():
+        over[np.nanargmax(ratios)] = True
+    return over
+
+
 def _over(over: NDArray[np.bool_]) -> list[bool]:
     """Combine metrics (6,) to components (5,): the height, the last metric, belongs to the position."""
     return [bool(over[0] or over[-1]), *over[1:-1].tolist()]
 
 
-def captions(draft: Draft, states: Mapping[int, str], odds: Odds, warnings: Warnings) -> dict[int, Caption]:
+def captions(
+    draft: Draft, states: Mapping[int, str], odds: Odds, warnings: Warnings, *, stale: bool = False
+) -> dict[int, Caption]:
     return {
-        mark.key: Caption(_caption(number, odds.get(mark.key), mark.key in warnings), states[mark.key])
+        mark.key: Caption(_caption(number, odds.get(mark.key), mark.key in warnings, stale), states[mark.key])
         for number, mark in enumerate(draft.marks, start=1)
     }
 
@@ -224,6 +238,7 @@ def asks(keyframe: Keyframe) -> str:
     return ", ".join(present)
 
 
-def _caption(number: int, odds: float | None, doubtful: bool) -> str:
-    chance = "" if odds is None else f"  {round(100 * odds)}%"
+def _caption(number: int, odds: float | None, doubtful: bool, stale: bool) -> str:
+    """Labels in the scene have one colour, so odds from before the last edit are in brackets."""
+    chance = "" if odds is None else f"  ({round(100 * odds)}%)" if stale else f"  {round(100 * odds)}%"
     return f"{number}{chance}{'  !' if doubtful else ''}"

@@ -13,6 +13,7 @@ from keystride.studio.playback.forecast import (
     BATCHES,
     ROUND,
     Chances,
+    Forecast,
     Question,
     RolloutBatch,
     Rounds,
@@ -95,6 +96,22 @@ def test_answers_come_in_rounds_and_end_with_all_of_them():
         rounds.close()
     assert [chances.rollouts for _, chances in found] == [ROUND, *(ROUND * (i + 1) for i in range(BATCHES))]
     assert all(of is asked for of, _ in found)
+
+
+def test_every_missed_keyframe_gets_suggestions():
+    far = [Keyframe(time=0.2 * i, position=(0.6 * (i % 2), 0.0), yaw=0.0) for i in (1, 2, 3)]  # out, back, out
+    asked = Question(GO2, Script(keyframes=tuple(far)), STAND_STILL, 0.8)
+    answers: queue.SimpleQueue[Chances] = queue.SimpleQueue()
+    rounds = Rounds(load_controller, lambda _, chances: answers.put(chances))
+    try:
+        rounds.ask(asked)
+        chances = answers.get(timeout=120.0)
+        while len({tip.row for tip in chances.tips}) < 2:
+            chances = answers.get(timeout=120.0)
+    finally:
+        rounds.close()
+    assert chances.rollouts == ROUND * BATCHES
+    assert sorted(Forecast.from_chances((7, 8, 9), chances).tips) == [7, 9]
 
 
 def test_another_process_answers_the_latest_question():

@@ -37,6 +37,7 @@ class KeyframePanel:
     ) -> None:
         self._gui, self._robot, self._asked, self._save_pose = gui, robot, asked, save_pose
         self._touched: dict[int, float] = {}
+        self._behind = False  # whether a control does not show the actual value
         self._head = gui.add_html("")
         with gui.add_folder("Keyframe") as self._folder:
             self._time = gui.add_number("time (s)", 1.0, min=0.02, max=MAX_SECONDS, step=0.02)
@@ -185,12 +186,21 @@ class KeyframePanel:
         return planted
 
     def forget_touches(self) -> None:
-        """Let every control show the actual value again after an edit was refused."""
+        """Let every control show the actual value again: an edit was refused, or made by other means."""
         self._touched.clear()
+
+    def late(self) -> bool:
+        """Return once whether a control was not overwritten that is no longer being moved."""
+        if not self._behind or time.monotonic() - max(self._touched.values(), default=0.0) <= JUST_TOUCHED:
+            return False
+        self._behind = False
+        return True
 
     def _set(self, handle: Any, value: Any) -> None:
         if time.monotonic() - self._touched.get(id(handle), 0.0) > JUST_TOUCHED:
             handle.value = value
+        elif handle.value != value:
+            self._behind = True
 
     def _bind(self, handle: Any, gesture: str, edit: Callable[[Any], Edit]) -> None:
         async def updated(event: viser.GuiEvent) -> None:

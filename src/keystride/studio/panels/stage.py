@@ -10,6 +10,7 @@ import viser
 from keystride import colours, geometry
 from keystride.keyframes.goals import CONTROL_DT
 from keystride.robot.description import Floats
+from keystride.studio.document.draft import LAST_STEP
 from keystride.studio.editor import SPEEDS, Editor
 from keystride.studio.playback import controllers
 from keystride.studio.view import SCENE_PARTS, View
@@ -23,6 +24,7 @@ SIDES = {
     "from the front": 180.0,
 }  # heading of the shove relative to the robot, degrees
 FRICTION_LIMITS = (0.05, 2.0)
+FASTEST_SHOVE = 20.0  # m/s, of several shoves at the same step
 
 
 class StagePanel:
@@ -130,7 +132,8 @@ class StageCommands:
             "speed": editor.clock.speed,
             "loop": editor.loop,
             "range": editor.range,
-            "head": 0.0 if editor.playing else round(editor.head, 2),
+            "head": float(int(editor.head)) if editor.playing else round(editor.head, 2),  # not stored at every frame
+            "shoves": {str(step): push.tolist() for step, push in editor.player.pushes.items()},
             "follow": self._view.scene.following,
             "light": self._light,
             "visible": dict(self._view.visible),
@@ -148,6 +151,7 @@ class StageCommands:
             lambda: self.follow(bool(settings["follow"])),
             lambda: self.set_light(bool(settings["light"])),
             *(lambda part=part: self.set_visible(part, bool(visible[part])) for part in SCENE_PARTS),
+            lambda: self.restore_shoves(settings["shoves"]),
             lambda: self._editor.seek(float(settings["head"])),
         ]
         for change in changes:
@@ -187,6 +191,12 @@ class StageCommands:
     def shove(self) -> None:
         pose = self._editor.player.pose()
         self._editor.shove(self._panel.shove(float(geometry.yaw_of(pose.orientation))))
+
+    def restore_shoves(self, shoves: Any) -> None:
+        """Shove again as in an earlier session: velocities (3,) in m/s by control step."""
+        for step, velocity in sorted((int(step), np.array(velocity, dtype=float)) for step, velocity in shoves.items()):
+            if velocity.shape == (3,) and np.abs(velocity).max() <= FASTEST_SHOVE and 0 <= step <= LAST_STEP:
+                self._editor.player.pushes[step] = velocity
 
     def follow(self, on: bool) -> None:
         self._view.scene.set_following(on)

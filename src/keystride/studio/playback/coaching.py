@@ -47,8 +47,8 @@ class Tip:
     component: str | None = None  # for loosen
 
 
-def first_missed(shares: list[float]) -> int | None:
-    return next((row for row, share in enumerate(shares) if share < MISSED_SHARE), None)
+def missed_rows(shares: list[float]) -> list[int]:
+    return [row for row, share in enumerate(shares) if share < MISSED_SHARE]
 
 
 def coach(
@@ -56,13 +56,10 @@ def coach(
     robot: Robot,
     controller: Controller,
     world: World,
-    shares: list[float],
+    row: int,
     asked: Callable[[], bool] = lambda: True,
 ) -> tuple[Tip, ...]:
-    """Return suggestions for the first missed keyframe; none if no keyframe is missed or `asked` returns False."""
-    row = first_missed(shares)
-    if row is None:
-        return ()
+    """Return suggestions for the keyframe at a row; none if `asked` returns False."""
     goals = resolve(script, robot)[:, : row + 1 + LOOK_AHEAD]
     variants = [*_delayed(script, goals, row), *_shortened(script, goals, row), *_loosened(script, goals, row)]
     works = _try([variant for _, variant in variants], row, robot, controller, world, asked)

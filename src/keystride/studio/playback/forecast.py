@@ -5,7 +5,7 @@ A batch of rollouts keeps snapshots, so after an edit it resumes just before the
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -29,12 +29,13 @@ from keystride.keyframes.script import Script
 from keystride.physics.simulator import Randomization, State
 from keystride.policy.guide import Guide, Route, guided
 from keystride.robot.description import Floats, Robot
-from keystride.studio.playback.coaching import Tip, coach
+from keystride.studio.playback.coaching import Tip, coach, missed_rows
 from keystride.studio.playback.controllers import Difference, first_difference, same_goals
 from keystride.task.terminations import fallen
 
 ROUND = 64  # rollouts between two answers
 BATCHES = 4
+MOST_ADVISED = 8  # missed keyframes after the first for which suggestions are made
 PATH_STEPS = 4
 FORECAST_SNAPSHOT_STEPS = 100
 NEVER_PUSHED = (1_000_000, 1_000_001)
@@ -62,7 +63,7 @@ class Chances:
     rollouts: int
     path: Floats  # (n, 2) m, every PATH_STEPS control steps from the start
     errors: Floats | None = None  # (K, 6) median, NaN where a component is absent
-    tips: tuple[Tip, ...] = ()  # suggestions for the first missed keyframe
+    tips: tuple[Tip, ...] = ()  # suggestions for missed keyframes
 
     @property
     def shares(self) -> list[float]:
@@ -88,7 +89,10 @@ class Forecast:
             falls=chances.falls / chances.rollouts,
             path=chances.path,
             errors={} if chances.errors is None else dict(zip(keys, chances.errors, strict=True)),
-            tips={keys[chances.tips[0].row]: chances.tips} if chances.tips else {},
+            tips={
+                keys[row]: tuple(tip for tip in chances.tips if tip.row == row)
+                for row in sorted({tip.row for tip in chances.tips})
+            },
             progress=chances.rollouts / (ROUND * BATCHES),
             stale=False,
         )
@@ -271,6 +275,7 @@ class Rounds:
     def _answer_in_rounds(self, question: Question) -> None:
         controller = self._load(question.policy, question.robot)
         tips: tuple[Tip, ...] = ()
+        coached: list[int] = []
 
         def asked() -> bool:
             return self._latest is question
@@ -281,11 +286,24 @@ class Rounds:
                 chances = summarize(self._batches[:count], question.script)
                 if count == 1:
                     self._answer(question, chances)
-                    world = World(slight_differences(question.friction))
-                    driver = _guided(controller, question)
-                    tips = coach(question.script, question.robot, driver, world, chances.shares, asked)
-                    if not asked():
-                        return
-                self._answer(question, Chances(**{**chances.__dict__, "tips": tips}))
+                    coached = missed_rows(chances.shares)[:1]
+                    tips = self._coach(question, controller, coached, asked)
+                self._answer(question, replace(chances, tips=tips))
+            for row in [row for row in missed_rows(chances.shares) if row not in coached][:MOST_ADVISED]:
+                more = self._coach(question, controller, [row], asked)
+                tips += more
+                if more:
+                    self._answer(question, replace(chances, tips=tips))
         except Withdrawn:
             return
+
+    def _coach(
+        self, question: Question, controller: Controller, rows: list[int], asked: Callable[[], bool]
+    ) -> tuple[Tip, ...]:
+        """Return suggestions for missed keyframes. Raise Withdrawn as soon as `asked` returns False."""
+        world, tips = World(slight_differences(question.friction)), ()
+        for row in rows:
+            tips += coach(question.script, question.robot, _guided(controller, question), world, row, asked)
+        if not asked():
+            raise Withdrawn
+        return tips

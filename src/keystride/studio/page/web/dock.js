@@ -98,10 +98,12 @@ function showDocument(script) {
   const dirty = script.unsaved ? '<span class="ks-dirty" title="not saved">●</span>' : "";
   const full = '<span class="ks-dirty ks-full" title="The storage of this browser is full: save soon">not stored in this browser</span>';
   const changed = script.changedOnDisk ? ' <span class="ks-dirty">changed on disk</span>' : "";
-  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${full}${changed} · ${clean(script.note)}`;
+  const share = script.stale ? "" : ` ${Math.round(100 * script.progress)}%`;
+  const forecast = script.marks.length && (script.stale || script.progress < 1) ? ` · <span class="ks-progress">forecast${share}…</span>` : "";
+  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${full}${changed} · ${clean(script.note)}${forecast}`;
 }
 
-// Suggestions of the forecast for the first missed keyframe; a click applies one.
+// Suggestions of the forecast for the selected keyframe, or else for the first one that is missed; a click applies one.
 const TIP_BUTTONS = { retime: "Retime", shorten: "Shorten", loosen: "Loosen" };
 const tipsBar = document.getElementById("ks-tips");
 function showTips({ tips }) {

@@ -19,13 +19,17 @@ help.innerHTML = `<h2>Keyboard shortcuts</h2><div class="cols">${HELP.map(([keys
   `<div><span>${text}</span><span>${keys.split(" ").map((key) => `<kbd>${key}</kbd>`).join(" ")}</span></div>`).join("")}</div>
   <p>Click a ghost or a mark to select it; double-click a ghost to frame it. Drag a mark to change its time. Drag over an empty
   place of the timeline to select several marks, then drag the ends of the band above them to stretch them. Drag a ghost over the
-  ground, its ring to turn it, its arrow to change its height and its feet to pose its legs. Scroll to zoom the timeline.
+  ground, its ring to turn it, its arrow to change its height and its feet to pose its legs. Scroll or pinch to zoom the timeline.
   The dots below a mark show what it asks for: position, roll, pitch, yaw, posture.</p><div><button autofocus>Close</button></div>`;
 document.body.appendChild(help);
 help.addEventListener("click", (event) => {
   if (event.target === help || event.target.closest("button")) help.close();
 });
-function toggleHelp() { if (help.open) help.close(); else help.showModal(); }
+function toggleHelp() {
+  if (help.open) return help.close();
+  help.showModal();
+  help.scrollTop = 0; // the focus is on the button at its end
+}
 
 const KEYS = {
   " ": "toggle", Home: "restart", Delete: "delete", Backspace: "delete", "shift+Delete": "ripple", k: "add", Insert: "add", l: "loop",
@@ -44,6 +48,24 @@ const ONCE = ["toggle", "add", "duplicate", "delete", "ripple", "shove", "paste"
 // a control that was reached with the Tab key. A tick box or button that was clicked does not take keys.
 let byTab = false;
 window.addEventListener("pointerdown", () => { byTab = false; }, true);
+window.addEventListener("pointerup", (event) => { // a click on a slider's track leaves the focus elsewhere
+  event.target.closest?.(".mantine-Slider-root")?.querySelector("[role=slider]")?.focus({ preventScroll: true });
+}, true);
+
+// viser gives its sliders and number fields no names of their own; take them from the labels beside them.
+function nameControls() {
+  for (const control of document.querySelectorAll("#root :is([role=slider], input):is(:not([aria-label]), [aria-label=''])")) {
+    if (control.type === "hidden" || control.labels?.length) continue;
+    let row = control.parentElement;
+    while (row && !row.querySelector("label")) row = row.parentElement;
+    const name = row?.querySelector("label").textContent.trim();
+    if (!name) continue;
+    const parts = [...row.querySelectorAll(control.matches("[role=slider]") ? "[role=slider]" : "input")];
+    const names = parts.length === name.split(",").length ? name.replace(/\s*\(.*/, "").split(",") : null;
+    control.setAttribute("aria-label", parts.length > 1 && names ? `${names[parts.indexOf(control)].trim()} of ${name}` : name);
+  }
+}
+setInterval(nameControls, 1000);
 const TEXT = "input:not([type=checkbox], [type=radio], [type=range], [type=button], [type=file], [readonly]), textarea, [contenteditable]";
 const isNumber = (box) => /decimal|numeric/.test(box.inputMode) || box.type === "number";
 const NATIVE = { slider: /^(Arrow|Home|End|Page)/, tab: /^( |Enter|Arrow|Home|End)/, button: /^( |Enter)/, checkbox: /^ /, select: /^( |Enter|Arrow|Home|End|.$)/ };
@@ -168,5 +190,7 @@ channel.listen("ks-now", (news) => {
   followHead();
   if (moved) draw(); else drawHead();
 });
+button("snap").value = sessionStorage.keystrideSnap ?? "0";
+button("snap").addEventListener("change", (event) => { sessionStorage.keystrideSnap = event.target.value; });
 forgetOldDrafts();
 channel.poll();

@@ -3,7 +3,8 @@ const STEP = 0.02, LEFT = 26, RIGHT = 60, SHORTEST = 4, REACH = 20;
 const view = document.getElementById("ks-view");
 view.innerHTML = `<div id="ks-ruler"></div><div id="ks-range"></div><div id="ks-after"></div><canvas id="ks-wave"></canvas><div id="ks-lane"></div><div id="ks-done"></div>
   <div id="ks-empty">Double-click here, or move the play head and press <kbd>K</kbd>, to add a keyframe.</div>
-  <div id="ks-band"><i data-end="0"></i><i data-end="1"></i></div><div id="ks-box"></div><div id="ks-head"></div><div id="ks-tip"></div>`;
+  <div id="ks-band"><i data-end="0"></i><i data-end="1"></i></div><div id="ks-box"></div><div id="ks-head"></div><div id="ks-tip"></div>
+  <div id="ks-zoom"><button data-zoom="0.5" title="Zoom out" aria-label="Zoom out">−</button><button data-zoom="2" title="Zoom in" aria-label="Zoom in">+</button></div>`;
 const [ruler, range, after, wave, done, empty, band, box, headLine, tip] =
   ["ruler", "range", "after", "wave", "done", "empty", "band", "box", "head", "tip"].map((id) => document.getElementById(`ks-${id}`));
 const marks = new Map();
@@ -44,12 +45,14 @@ function drawRuler() {
 }
 const shownTime = (mark) => held?.times?.get(mark.key) ?? mark.time;
 
-// Neighbouring marks share the space between them, so hit areas do not overlap. Labels that would overlap are placed by
-// priority: the selected mark, missed marks, the rest. Odds have a second row; labels that do not fit are hidden.
+// Neighbouring marks share the space between them, so hit areas do not overlap, and the gems are as small as they must be
+// to stay within. Labels that would overlap are placed by priority: the selected mark, missed marks with the worst first,
+// the rest. Odds have a second row; labels that do not fit are hidden.
 const WIDTHS = { name: () => 74, odds: (mark) => 28 + 8 * String(mark.odds ?? "").length, dots: () => 44 }; // px
 const ROWS = { name: 1, odds: 2, dots: 1 }, NAME_WIDTH = 120;
-const isMissed = (mark) => mark.state === "missed" || (mark.misses ?? []).length > 0;
-const rank = (mark) => (mark.key === script.selected ? 0 : isMissed(mark) ? 1 : 2);
+const GEM = 21, NUMBERED = 13; // px: side of a gem, and of the smallest one with a number
+const isMissed = (mark) => mark.state === "missed" || (mark.misses ?? []).length > 0 || (mark.odds ?? 100) < 50;
+const rank = (mark) => (mark.key === script.selected ? -1 : isMissed(mark) ? (mark.odds ?? 0) / 100 : 2);
 function layOut() {
   const places = script.marks.map((mark) => ({ mark, x: toX(shownTime(mark)), rows: {} })).sort((a, b) => a.x - b.x);
   places.forEach((place, i) => {
@@ -71,11 +74,12 @@ function layOut() {
   }
   for (const place of places) {
     place.hides = Object.keys(WIDTHS).filter((part) => place.rows[part] === -1);
-    if (place.mark.key !== script.selected && Math.min(place.left, place.right) < 7) place.hides.push("num");
+    place.gem = Math.min(GEM, Math.max(Math.SQRT2 * Math.min(place.left, place.right), 2)); // it stands on its corner
+    if (place.gem < NUMBERED) place.hides.push("num");
   }
   return places;
 }
-function drawMark({ mark, x, left, right, hides, rows, nameWidth }) {
+function drawMark({ mark, x, left, right, gem, hides, rows, nameWidth }) {
   let element = marks.get(mark.key);
   if (!element) {
     element = document.createElement("div");
@@ -88,7 +92,7 @@ function drawMark({ mark, x, left, right, hides, rows, nameWidth }) {
     marks.set(mark.key, element);
   }
   element.className = `ks-mark ${mark.state}${isSelected(mark.key) ? " selected" : ""}${mark.key === script.selected ? " primary" : ""}${script.stale ? " stale" : ""}${rows.odds > 0 ? " low-odds" : ""} ${hides.map((part) => `no-${part}`).join(" ")}`;
-  element.style.cssText = `left:${x}px;--c:${mark.colour};--o:${mark.oddsColour ?? "transparent"};--l:${left}px;--w:${left + right}px;--n:${nameWidth}px`;
+  element.style.cssText = `left:${x}px;--c:${mark.colour};--o:${mark.oddsColour ?? "transparent"};--l:${left}px;--w:${left + right}px;--n:${nameWidth}px;--g:${gem}px`;
   const words = [`Keyframe ${mark.number} at ${mark.time.toFixed(2)} s`, mark.label, mark.state, mark.odds === null ? "" : `met in ${mark.odds}% of trials`, ...(mark.misses ?? []), mark.asks, ...mark.warnings].filter(Boolean);
   if (element.title !== words.join("\n")) { element.title = words.join("\n"); element.setAttribute("aria-label", words.join(", ")); }
   element.setAttribute("aria-pressed", isSelected(mark.key));
@@ -225,14 +229,42 @@ view.addEventListener("pointercancel", () => { held = null; scrubbing = false; b
 view.addEventListener("dblclick", (event) => {
   if (!event.target.closest(".ks-mark")) channel.send("add", snap(toTime(xOf(event)), event));
 });
+function zoomBy(factor, x, time = toTime(x)) { // keep a time at a place
+  zoom = Math.min(Math.max(zoom * factor, 1), 60);
+  pan = time - ((x - LEFT) / width()) * span();
+  panBy(0);
+}
+function panBy(seconds) {
+  pan = Math.min(Math.max(pan + seconds, 0), span() * zoom - span());
+  draw();
+}
 view.addEventListener("wheel", (event) => {
   event.preventDefault();
-  const time = toTime(xOf(event));
-  if (event.ctrlKey || Math.abs(event.deltaY) > Math.abs(event.deltaX)) {
-    zoom = Math.min(Math.max(zoom * Math.exp(-event.deltaY / 500), 1), 60);
-    pan = time - ((xOf(event) - LEFT) / width()) * span();
-  } else pan += (event.deltaX / width()) * span();
-  pan = Math.min(Math.max(pan, 0), span() * zoom - span());
-  draw();
+  if (event.ctrlKey || Math.abs(event.deltaY) > Math.abs(event.deltaX)) zoomBy(Math.exp(-event.deltaY / 500), xOf(event));
+  else panBy((event.deltaX / width()) * span());
 }, { passive: false });
+document.getElementById("ks-zoom").addEventListener("click", (event) => {
+  const factor = Number(event.target.dataset.zoom), x = toX(now.head);
+  if (factor) zoomBy(factor, x >= LEFT && x <= LEFT + width() ? x : LEFT + width() / 2); // about the play head if it is in view
+});
+for (const type of ["pointerdown", "dblclick"]) document.getElementById("ks-zoom").addEventListener(type, (event) => event.stopPropagation());
+
+// Two fingers zoom and pan. They take over from what the first one began.
+const fingers = new Map();
+const spread = () => { const [a, b] = fingers.values(); return { x: (a + b) / 2, width: Math.max(Math.abs(a - b), 20) }; };
+view.addEventListener("pointerdown", (event) => {
+  if (event.pointerType !== "touch") return;
+  fingers.set(event.pointerId, xOf(event));
+  if (fingers.size === 2) { held = null; scrubbing = false; box.style.display = "none"; showTip(0, ""); channel.send("done"); event.stopImmediatePropagation(); }
+}, true);
+view.addEventListener("pointermove", (event) => {
+  if (!fingers.has(event.pointerId)) return;
+  const before = fingers.size === 2 ? spread() : null;
+  fingers.set(event.pointerId, xOf(event));
+  if (!before) return;
+  const after = spread();
+  zoomBy(after.width / before.width, after.x, toTime(before.x));
+  event.stopImmediatePropagation();
+}, true);
+for (const type of ["pointerup", "pointercancel"]) window.addEventListener(type, (event) => fingers.delete(event.pointerId), true);
 new ResizeObserver(() => draw()).observe(view);
