@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import keystride
-from keystride.keyframes.feasibility import warnings
+from keystride.keyframes.feasibility import script_warnings
 from keystride.keyframes.files import save_script
 
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
@@ -19,9 +19,8 @@ for corner in range(1, 5):
 keyframes.append(keystride.Keyframe(time=4 * side / speed + 2.0, posture="sit", label="sit"))
 script = keystride.Script(keyframes=tuple(keyframes))
 
-for warning in warnings(
-    script, keystride.load_robot("go2")
-):  # what the robot will hardly manage, before anything is simulated
+robot = keystride.load_robot("go2")
+for warning in script_warnings(script, robot):  # what exceeds the robot's limits, before anything is simulated
     print(warning)
 save_script(script, out / "square.yaml")
 
