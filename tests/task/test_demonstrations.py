@@ -61,7 +61,7 @@ def test_actions_are_shown_near_their_clip_alone(library):
     config = TaskConfig(goals="pose", ranges=KeyframeRanges(leap_share=0.5, posture_share=0.3))
     physics = CpuSimulator(GO2, 64, threads=1)
     environment = KeyframeEnvironment(GO2, physics, library, config, demonstrations=True)
-    rare = environment._rare.copy()
+    rare = environment._shown.copy()
     shown = environment.step(np.zeros((64, 12), dtype=np.float32)).demonstration
     assert shown is not None
     has_one = np.asarray(np.isfinite(shown).all(axis=1))
@@ -99,6 +99,19 @@ def test_actions_are_shown_only_where_the_keyframe_asks_for_them(library):
     assert has_one[asks].mean() > 0.5
     assert not has_one[~asks].any()
     environment._now[:] = environment._goals.step[:, 0] + 12
+    shown = environment._demonstration()
+    assert shown is not None
+    assert np.isnan(shown).all()
+
+
+def test_walking_backwards_is_shown_where_a_position_behind_asks_for_it():
+    library = Library(GO2, [as_clip(GO2, "walk_back", GAITS["walk_back"](GO2))])
+    config = TaskConfig(goals="position", ranges=KeyframeRanges(backward_share=1.0))
+    environment = KeyframeEnvironment(GO2, CpuSimulator(GO2, 64, threads=1), library, config, demonstrations=True)
+    shown = environment._demonstration()
+    assert shown is not None
+    assert np.isfinite(shown).all(axis=1).mean() > 0.7
+    environment._goals.position[:, 0, :2] = environment._state.position[:, :2]  # no longer behind
     shown = environment._demonstration()
     assert shown is not None
     assert np.isnan(shown).all()

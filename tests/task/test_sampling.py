@@ -145,22 +145,24 @@ def test_the_same_seed_draws_the_same(library):
 def test_rare_postures_come_as_often_as_asked_and_all_of_them(leaping):
     sampler = EpisodeSampler(GO2, leaping, TaskConfig(ranges=KeyframeRanges(posture_share=0.5)))
     episodes = sampler.draw(np.random.default_rng(0), 4000, 0.0)
-    assert episodes.rare.mean() == pytest.approx(0.5, abs=0.03)
-    target = (episodes.frame + episodes.goals.step[:, 0])[episodes.rare]
+    assert episodes.shown.mean() == pytest.approx(0.5, abs=0.03)
+    target = (episodes.frame + episodes.goals.step[:, 0])[episodes.shown]
     tags = [tag for tag in RARE_POSTURES if tag in leaping.tagged]
     shares = [np.isin(target, leaping.tagged[tag]).mean() for tag in tags]
     assert min(shares) > 0.5 / len(tags)
-    assert np.array_equal(leaping.clip[episodes.frame[episodes.rare]], leaping.clip[target])
+    assert np.array_equal(leaping.clip[episodes.frame[episodes.shown]], leaping.clip[target])
 
 
-def test_walking_backwards_comes_as_often_as_a_rare_posture():
+def test_walking_backwards_has_its_own_share():
     library = Library(GO2, [as_clip(GO2, name, CATALOGUE[name](GO2)) for name in ("walk_back", "bow", "trot")])
     back = backward_frames(library)
     assert set(library.clip[back]) == {0, 3}  # the clip and its mirror image
-    sampler = EpisodeSampler(GO2, library, TaskConfig(goals="pose", ranges=KeyframeRanges(posture_share=1.0)))
-    episodes = sampler.draw(np.random.default_rng(0), 1000, 0.0)
+    ranges = KeyframeRanges(posture_share=0.7, backward_share=0.3)
+    config = TaskConfig(goals="pose", ranges=ranges, demonstrate=("backward",))
+    episodes = EpisodeSampler(GO2, library, config).draw(np.random.default_rng(0), 1000, 0.0)
     target = episodes.frame + episodes.goals.step[:, 0]
-    assert np.isin(target, back).mean() == pytest.approx(0.5, abs=0.05)
+    assert np.isin(target, back).mean() == pytest.approx(0.3, abs=0.05)
+    assert np.array_equal(episodes.shown, np.isin(target, back))
     behind = goal_errors(
         episodes.goals, episodes.start.position, episodes.start.orientation, episodes.start.joint_angles
     )[:, 0, 0]

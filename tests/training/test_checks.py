@@ -77,7 +77,7 @@ def test_the_presets_pass(tiny: TrainingConfig) -> None:
         ({"task": {"ranges": {"leap_share": -0.1}}}, "task.ranges.leap_share must lie between 0 and 1, not -0.1"),
         (
             {"task": {"ranges": {"leap_share": 0.5, "posture_share": 0.4, "everyday_share": 0.2}}},
-            "task.ranges: the sum of leap_share, posture_share, everyday_share must be at most 1, not 1.1",
+            "task.ranges: the sum of leap_share, posture_share, backward_share, everyday_share must be at most 1, not 1.1",
         ),
         ({"task": {"ranges": {"everyday": {"shares": [0.5, 0.2, 0.2]}}}}, "everyday.shares must add up to 1, not 0.9"),
         ({"task": {"goal_widths": {"position": 0.0}}}, "task.goal_widths.position must be above 0, not 0.0"),

@@ -51,6 +51,8 @@ class KeyframeRanges:
     """Share of episodes whose first keyframe is a leap from a clip: leaps are too rare among frames to be learned otherwise."""
     posture_share: float = 0.0
     """Share of episodes whose first keyframe is a rare posture from a clip: sitting, lying, a paw up, and others."""
+    backward_share: float = 0.0
+    """Share of episodes with keyframes from clips that walk backwards: dogs hardly do, but people ask for it."""
     everyday_share: float = 0.0
     """Share of episodes with keyframes from the everyday ranges."""
     everyday: EverydayRanges = field(default_factory=EverydayRanges)
@@ -103,6 +105,8 @@ class TaskConfig:
 
     goals: Literal["position", "pose", "any"] = "position"
     """Which components keyframes have: position alone, all five, or a random subset for each episode."""
+    demonstrate: tuple[Literal["leap", "posture", "backward"], ...] = ("leap", "posture", "backward")
+    """Kinds of episodes in which the replayed clip is shown to a policy that imitates. Leave out what it does better by now."""
     max_keyframes: int = 5
     """Largest number of keyframes that the policy sees at once."""
     see: Literal["all", "next"] = "all"

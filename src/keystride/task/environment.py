@@ -34,6 +34,7 @@ from keystride.task.terminations import at_joint_limit, fallen
 Single = NDArray[np.float32]
 MET_DISTANCE = 0.2  # m: a keyframe nearer than this counts as met in the metrics
 ERROR_SMOOTHING = 0.98  # share of the smoothed errors, which the kernel widths follow, that is kept at each update
+BEHIND = -0.03  # m: nearer keyframes do not say which way to walk
 SHOWN_AFTER = 12  # control steps after its keyframe for which a clip is still shown: a leap has to be landed
 SHOWN_BEND, SHOWN_DROP = 0.5, 0.15  # rad and m: farther from the clip than this, its actions no longer help
 CONTACT_FORCE = 1.0  # N on a foot that is on the ground
@@ -113,7 +114,7 @@ class KeyframeEnvironment:
         self._last = np.zeros(count, dtype=np.int64)  # control step of the last keyframe
         self._action = np.zeros((count, len(robot.joint_names)))
         self._frame, self._turn = np.zeros(count, dtype=np.intp), np.zeros(count)  # of the clip that an episode follows
-        self._follows, self._rare = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        self._follows, self._shown = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
         self._airborne = np.zeros((count, 4), dtype=np.int64)  # control steps since each foot was last on the ground
         self._place = np.zeros((count, 3))  # where the robot was when its last keyframe was due
         # A robot that was higher has to come down before standing still.
@@ -279,7 +280,7 @@ class KeyframeEnvironment:
         if self._replayable is None:
             return None
         library, rows = self._library, self._frame + self._now
-        inside = self._follows & self._rare & (rows < library.last[self._frame])
+        inside = self._follows & self._shown & (rows < library.last[self._frame])
         rows = np.where(inside, rows, self._frame)
         near = near_reference(library, rows, self._state, SHOWN_BEND, SHOWN_DROP)
         valid = inside & near & self._replayable[rows] & self._asks_for_clip()
@@ -289,8 +290,10 @@ class KeyframeEnvironment:
 
     def _asks_for_clip(self) -> NDArray[np.bool_]:
         """Return where the first keyframe says what the clip does and is ahead or just past (E,): a policy cannot know it otherwise."""
-        high = self._goals.presence[:, 0, 0] & (self._goals.position[:, 0, 2] > self.sampler.leap_height)
-        asks = high | self._goals.presence[:, 0, 4]
+        high = self._goals.position[:, 0, 2] > self.sampler.leap_height
+        away = self._goals.position[:, 0] - self._state.position
+        behind = geometry.rotate_yaw(-geometry.yaw_of(self._state.orientation), away)[:, 0] < BEHIND
+        asks = self._goals.presence[:, 0, 0] & (high | behind) | self._goals.presence[:, 0, 4]
         return asks & (self._now < self._goals.step[:, 0] + SHOWN_AFTER)
 
     def _ends(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -312,7 +315,7 @@ class KeyframeEnvironment:
         self._last[ids] = np.where(used(episodes.goals), episodes.goals.step, 0).max(axis=1)
         self._end[ids] = self._last[ids] + self.sampler.tails(self._random, len(ids))
         self._frame[ids], self._turn[ids] = episodes.frame, episodes.turn
-        self._follows[ids], self._rare[ids] = episodes.follows, episodes.rare
+        self._follows[ids], self._shown[ids] = episodes.follows, episodes.shown
         self._place[ids] = episodes.start.position
         self._airborne[ids] = UNKNOWN_SWING
         self._action[ids] = (episodes.start.joint_angles - self.robot.stance) / self.robot.action_scale
@@ -332,7 +335,7 @@ class KeyframeEnvironment:
             self._tally[name] = (total + float(np.sum(values)), count + values.size)
 
 
-_PER_ROBOT = ("now", "end", "last", "action", "frame", "turn", "follows", "rare", "place", "airborne")
+_PER_ROBOT = ("now", "end", "last", "action", "frame", "turn", "follows", "shown", "place", "airborne")
 
 
 def _replaced(state: State, other: State, ids: NDArray[np.intp]) -> State:

@@ -34,7 +34,7 @@ class Episodes:
     frame: Indices  # (n,) frame of the library in which the episode starts
     turn: Floats  # (n,) rad from the clip's heading to the episode's
     follows: Bools  # (n,) starts in a clip, and its keyframes are what comes next in it
-    rare: Bools  # (n,) the first keyframe is a leap or a rare posture
+    shown: Bools  # (n,) the first keyframe is of a kind that is demonstrated
 
 
 class EpisodeSampler:
@@ -45,34 +45,45 @@ class EpisodeSampler:
         self.leap_height = LEAP_HEIGHT * float(standing_height(robot, robot.stance))  # m
         self.calm = _calm_frames(library, ahead=config.ranges.interval_steps[1])
         self.leaps = _leap_frames(library, behind=config.ranges.interval_steps[1])
-        kinds = (*(library.tagged[tag] for tag in RARE_POSTURES if tag in library.tagged), backward_frames(library))
-        frames = (frames[frames - library.first[frames] >= POSTURE_LEAD[0]] for frames in kinds)
-        self.postures = [found for found in frames if len(found)]
+        self.postures = self._with_lead([library.tagged[tag] for tag in RARE_POSTURES if tag in library.tagged])
+        self.backward = self._with_lead([backward_frames(library)])
+
+    def _with_lead(self, kinds: list[Indices]) -> list[Indices]:
+        """Return the frames of each kind that a clip leads up to, without kinds that have none."""
+        frames = (frames[frames - self.library.first[frames] >= POSTURE_LEAD[0]] for frames in kinds)
+        return [found for found in frames if len(found)]
 
     def draw(self, random: np.random.Generator, count: int, random_share: float) -> Episodes:
         """Return new episodes, with random keyframes in `random_share` of those that are of no special kind."""
         ranges, slots = self.config.ranges, self.config.max_keyframes
         chance = random.random(count)
-        leap = chance < ranges.leap_share * bool(len(self.leaps))
-        rare = (chance >= ranges.leap_share) & (chance < ranges.leap_share + ranges.posture_share)
-        posture = rare & bool(self.postures)
-        everyday = ~leap & ~posture & (1.0 - chance < ranges.everyday_share)
+        leap_end = ranges.leap_share
+        posture_end = leap_end + ranges.posture_share
+        backward_end = posture_end + ranges.backward_share
+        leap = (chance < leap_end) & bool(len(self.leaps))
+        posture = (leap_end <= chance) & (chance < posture_end) & bool(self.postures)
+        backward = (posture_end <= chance) & (chance < backward_end) & bool(self.backward)
+        rare = leap | posture | backward
+        everyday = ~rare & (1.0 - chance < ranges.everyday_share)
         interval = random.integers(ranges.interval_steps[0], ranges.interval_steps[1] + 1, size=(count, slots))
-        reference = leap | posture | (random.random(count) < self.config.reference_start)
+        reference = rare | (random.random(count) < self.config.reference_start)
         frames = self._start_frames(random, reference)
         interval[leap, 0] = random.integers(LEAP_LEAD, ranges.interval_steps[1] + 1, size=leap.sum())
         frames[leap] = random.choice(self.leaps, leap.sum()) - interval[leap, 0] if leap.any() else 0
-        if posture.any():
-            frames[posture], interval[posture, 0] = self._before_postures(random, int(posture.sum()))
+        for chosen, kinds in ((posture, self.postures), (backward, self.backward)):
+            if chosen.any():
+                frames[chosen], interval[chosen, 0] = self._before(random, kinds, int(chosen.sum()))
         if everyday.any():
             interval[everyday] = _log_uniform(random, ranges.everyday.interval_steps, (int(everyday.sum()), slots))
         step = np.cumsum(interval, axis=1)  # (n, K)
         start = _in_clip(self.library, frames, yaw=random.uniform(-np.pi, np.pi, count))
         start = _stand_where(self.robot, start, ~reference)
-        at_random = ~leap & ~posture & ~everyday & (random.random(count) < random_share)
+        at_random = ~rare & ~everyday & (random.random(count) < random_share)
         goals = self._keyframes(random, frames, step, start, at_random, everyday)
         turn = geometry.yaw_of(start.orientation) - geometry.yaw_of(self.library.frames.orientation[frames])
-        return Episodes(start, goals, frames, turn, reference & ~at_random & ~everyday, leap | posture)
+        kinds = {"leap": leap, "posture": posture, "backward": backward}
+        shown = np.any([kinds[name] for name in self.config.demonstrate], axis=0) & rare
+        return Episodes(start, goals, frames, turn, reference & ~at_random & ~everyday, shown)
 
     def tails(self, random: np.random.Generator, count: int) -> Steps:
         """Return the control steps (n,) from the last keyframe to the end of an episode."""
@@ -83,10 +94,10 @@ class EpisodeSampler:
         calm = self.calm[random.integers(len(self.calm), size=len(reference))] if len(self.calm) else frames
         return np.where(reference, frames, calm)
 
-    def _before_postures(self, random: np.random.Generator, count: int) -> tuple[Indices, Steps]:
-        """Return frames to start in, and after how many steps a rare posture comes; every posture equally often."""
-        kind = random.integers(len(self.postures), size=count)
-        frames = np.array([random.choice(self.postures[k]) for k in kind], dtype=np.intp)
+    def _before(self, random: np.random.Generator, kinds: list[Indices], count: int) -> tuple[Indices, Steps]:
+        """Return frames to start in, and after how many steps a frame of some kind comes; every kind equally often."""
+        kind = random.integers(len(kinds), size=count)
+        frames = np.array([random.choice(kinds[k]) for k in kind], dtype=np.intp)
         lead = random.integers(POSTURE_LEAD[0], POSTURE_LEAD[1] + 1, size=count)
         lead = np.minimum(lead, frames - self.library.first[frames])
         return frames - lead, lead

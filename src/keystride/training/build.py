@@ -25,7 +25,7 @@ from keystride.task.rewards import REWARDS, Reward
 from keystride.training.config import EvaluationConfig, TrainingConfig
 
 NEAR_KEYFRAME = 0.3  # m: nearer keyframes need not lie ahead for a policy that walks forwards
-KEYFRAME_KINDS = ("dataset", "random", "leap", "posture", "everyday")  # in evaluation order
+KEYFRAME_KINDS = ("dataset", "random", "leap", "posture", "backward", "everyday")  # in evaluation order
 
 
 def load_library(config: TrainingConfig) -> Library:
@@ -134,7 +134,7 @@ def fixed_evaluation(
     results: dict[str, float] = {}
     for kind in evaluated_kinds(task):
         share = float(kind == "random")
-        others = {name: float(name == f"{kind}_share") for name in ("leap_share", "posture_share", "everyday_share")}
+        others = {f"{other}_share": float(other == kind) for other in KEYFRAME_KINDS[2:]}
         ranges = replace(task.ranges, random_share=(share, share), **others)
         fixed = replace(task, ranges=ranges, randomize="nothing")
         robots = max(evaluation.robots // parallel.size(), 1)

@@ -85,6 +85,7 @@ BETWEEN_0_AND_1 = (
     "task.ranges.random_share",
     "task.ranges.leap_share",
     "task.ranges.posture_share",
+    "task.ranges.backward_share",
     "task.ranges.everyday_share",
     "task.ranges.everyday.shares",
     "task.ranges.everyday.standing_share",
@@ -103,7 +104,7 @@ RANGES = (
     "task.ranges.everyday.height",
 )
 """Pairs of a least and a largest value. (random_share is not one of them: a curriculum may run in either direction.)"""
-EPISODE_KINDS = ("leap_share", "posture_share", "everyday_share")
+EPISODE_KINDS = ("leap_share", "posture_share", "backward_share", "everyday_share")
 
 
 def check(config: TrainingConfig, own_rewards: Collection[str] = ()) -> None:
