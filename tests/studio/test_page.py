@@ -60,6 +60,11 @@ def test_keys_duplicate_delete_and_select(page: Any):
     assert "play or pause" in page.tab.locator("#ks-help").inner_text()
 
 
+def test_deleting_with_shift_closes_the_gap(page: Any):
+    page.press("Shift+Delete")
+    page.wait_for_marks("marks.length === 1 && marks[0].key === 2 && marks[0].time === 0.4")
+
+
 def test_a_mark_is_dragged_in_time(page: Any):
     mark = page.tab.locator('.ks-mark[data-key="2"] .gem')
     mark.wait_for(state="visible")
@@ -313,7 +318,7 @@ def test_close_marks_keep_apart_and_show_what_is_missed(served: Any, open_page: 
 
 
 def test_one_click_does_what_the_forecast_suggests(served: Any, open_page: Any):
-    (served.folder / "far.yaml").write_text("version: 1\nkeyframes:\n  - {time: 0.4, position: [0.6, 0.0], yaw: 0}\n")
+    (served.folder / "far.yaml").write_text("version: 1\nkeyframes:\n  - {time: 0.4, position: [0.3, 0.0], yaw: 0}\n")
     page = open_page(served.url)
     page.open_panel("Files")
     page.tab.get_by_label("open", exact=True).click()
@@ -331,6 +336,10 @@ def test_one_click_does_what_the_forecast_suggests(served: Any, open_page: Any):
     page.wait_for_script("!script.tips && script.marks[0].odds === 100")
     page.press("Control+z")
     page.wait_for_script("script.marks[0].parts[0] && script.tips")
+    tips.get_by_role("button", name="Shorten").click()
+    page.wait_for_script("script.marks[0].parts[0] && !script.stale && script.marks[0].odds === 100")
+    page.press("Control+z")
+    page.wait_for_script("script.marks[0].odds === 0 && script.tips")
     page.tab.set_viewport_size({"width": 390, "height": 844})  # on a phone it leaves the panels free
     page.wait_until(f"{above} <= document.querySelector('.ks-sheet')?.getBoundingClientRect().top")
 
@@ -399,6 +408,9 @@ def test_sliders_have_names_and_take_the_arrows_after_a_click(page: Any):
     assert page.tab.get_by_label("time (s)", exact=True).count() == 1
     assert page.tab.get_by_label("y of x, y (m)", exact=True).count() == 1
     page.tab.locator("#ks-ruler").click(position={"x": 30, "y": 8})  # gives the keyboard back
+    page.open_panel("Files")
+    page.wait_until("document.querySelector('#root [aria-label=\"save as\"]')")
+    assert page.tab.get_by_label("open", exact=True).count() == 1  # and not that of the upload as well
 
 
 def test_the_progress_of_the_forecast_is_shown(page: Any):
@@ -525,6 +537,9 @@ def test_music_gives_beats_to_snap_to_and_is_heard(page: Any, tmp_path: Path):
     page.wait_for_marks("marks[1].time > 0.9")
     beat = page.script()["marks"][1]["time"] % 0.5
     assert min(beat, 0.5 - beat) < 0.05
+    page.seek(1.0)
+    page.press("b")  # the first tap replaces what was detected
+    page.wait_until("document.getElementById('ks-dock').dataset.beats === '1'")
     page.press("Space")
     page.wait_until("document.getElementById('ks-dock').dataset.sound === 'playing'")
     page.press("Space")

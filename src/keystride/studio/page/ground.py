@@ -9,35 +9,10 @@ from keystride.keyframes.stage import Stage, outline
 from keystride.robot.description import Floats
 
 ROOT = "/stage"  # parent of all nodes; moving it follows the robot and leaves the camera to the user
-GRID_REACH = 12  # m, numbered in each direction
-DIGIT = 0.11  # m, height of a digit
+NUMBERED = (1, 2, 3, 4, 5, 6, 8, 10, 12)  # m from the start along both axes, in both directions
+LABEL_LIFT = 0.03  # m above the ground
 WALL = 0.25  # m, height of obstacles
 STAGE_LIFT = 0.006  # m, above the path
-
-# Strokes of digits in a box 1 wide and 2 high.
-STROKES = {
-    "a": ((0, 2), (1, 2)),
-    "b": ((1, 2), (1, 1)),
-    "c": ((1, 1), (1, 0)),
-    "d": ((0, 0), (1, 0)),
-    "e": ((0, 1), (0, 0)),
-    "f": ((0, 2), (0, 1)),
-    "g": ((0, 1), (1, 1)),
-    "h": ((0.5, 1.6), (1, 2)),  # the flag of the one
-}
-DIGIT_SEGMENTS = {
-    "0": "abcdef",
-    "1": "hbc",
-    "2": "abged",
-    "3": "abgcd",
-    "4": "fgbc",
-    "5": "afgcd",
-    "6": "afgedc",
-    "7": "abc",
-    "8": "abcdefg",
-    "9": "abcdfg",
-    "-": "g",
-}
 
 
 def add_floor(scene: viser.SceneApi, root: str, theme: colours.Theme) -> None:
@@ -55,7 +30,19 @@ def add_floor(scene: viser.SceneApi, root: str, theme: colours.Theme) -> None:
         shadow_opacity=0.35,
         position=(0.0, 0.0, -0.002),
     )
-    scene.add_line_segments(f"{root}/metres", numbers(), colors=theme.numbers, thickness=0.008)
+
+
+def add_numbers(scene: viser.SceneApi, root: str) -> None:
+    """Write the metres along both axes. Labels face the camera and keep their size, so they can be read from everywhere."""
+    for text, position in numbers().items():
+        scene.add_label(
+            f"{root}/metres/{text}",
+            text,
+            position=position,
+            anchor="center-center",
+            font_screen_scale=0.8,
+            depth_test=True,
+        )
 
 
 def sky(theme: colours.Theme) -> NDArray[np.uint8]:
@@ -65,22 +52,11 @@ def sky(theme: colours.Theme) -> NDArray[np.uint8]:
     return np.repeat(shade[:, None], 2, axis=1)
 
 
-def numbers() -> Floats:
-    """Return the strokes (N, 2, 3) of the numbers along both axes."""
-    along = [metre for metre in range(-GRID_REACH, GRID_REACH + 1) if metre]
-    places = [(metre, 0) for metre in along] + [(0, metre) for metre in along]
-    return np.concatenate([written(str(x + y), x, y) for x, y in places])
-
-
-def written(text: str, x: float, y: float) -> Floats:
-    """Return the strokes (N, 2, 3) of a number on the ground beside a grid point, upright when looking along x."""
-    lines = [
-        [(1.6 * column + right, up) for right, up in STROKES[stroke]]
-        for column, digit in enumerate(text)
-        for stroke in DIGIT_SEGMENTS[digit]
-    ]
-    right, up = np.moveaxis(np.array(lines) * DIGIT / 2, -1, 0)  # (N, 2) each
-    return np.stack([x + 0.04 + up, y - 0.04 - right, np.full_like(up, 0.001)], axis=-1)
+def numbers() -> dict[str, tuple[float, float, float]]:
+    """Return the labels of the axes and their places."""
+    along = sorted([*NUMBERED, *(-metre for metre in NUMBERED)])
+    places = {f"x {metre} m": (float(metre), 0.0, LABEL_LIFT) for metre in along}
+    return places | {f"y {metre} m": (0.0, float(metre), LABEL_LIFT) for metre in along}
 
 
 class StageShapes:

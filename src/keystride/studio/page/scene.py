@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from keystride import colours
 from keystride.robot.description import Floats
 from keystride.studio.page.figure import Figure
-from keystride.studio.page.ground import ROOT, add_floor, sky
+from keystride.studio.page.ground import ROOT, add_floor, add_numbers, sky
 from keystride.studio.playback.trajectory_buffer import RobotPose
 
 GHOST_LIFT = 0.008  # m
@@ -43,6 +43,7 @@ class Scene:
         self._expected = self._lines("expected", 0.014)
         self._waypoints = self._lines("waypoints", 0.008)
         self._trace.colors = np.array(colours.TRACE, dtype=np.uint8)
+        add_numbers(client.scene, ROOT)
         self.set_theme(colours.DARK)
 
     def show_robot(self, pose: RobotPose) -> None:

@@ -100,7 +100,7 @@ function showDocument(script) {
   const changed = script.changedOnDisk ? ' <span class="ks-dirty">changed on disk</span>' : "";
   const share = script.stale ? "" : ` ${Math.round(100 * script.progress)}%`;
   const forecast = script.marks.length && (script.stale || script.progress < 1) ? ` · <span class="ks-progress">forecast${share}…</span>` : "";
-  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${full}${changed} · ${clean(script.note)}${forecast}`;
+  dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${full}${changed} ${forecast} · ${clean(script.note)}`;
 }
 
 // Suggestions of the forecast for the selected keyframe, or else for the first one that is missed; a click applies one.

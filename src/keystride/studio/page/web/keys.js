@@ -55,11 +55,11 @@ window.addEventListener("pointerup", (event) => { // a click on a slider's track
 // viser gives its sliders and number fields no names of their own; take them from the labels beside them.
 function nameControls() {
   for (const control of document.querySelectorAll("#root :is([role=slider], input):is(:not([aria-label]), [aria-label=''])")) {
-    if (control.type === "hidden" || control.labels?.length) continue;
+    if (["hidden", "file"].includes(control.type) || control.labels?.length) continue;
     let row = control.parentElement;
     while (row && !row.querySelector("label")) row = row.parentElement;
-    const name = row?.querySelector("label").textContent.trim();
-    if (!name) continue;
+    const labels = row?.querySelectorAll("label") ?? [], name = labels[0]?.textContent.trim();
+    if (!name || labels.length > 1) continue; // the label of something else
     const parts = [...row.querySelectorAll(control.matches("[role=slider]") ? "[role=slider]" : "input")];
     const names = parts.length === name.split(",").length ? name.replace(/\s*\(.*/, "").split(",") : null;
     control.setAttribute("aria-label", parts.length > 1 && names ? `${names[parts.indexOf(control)].trim()} of ${name}` : name);
