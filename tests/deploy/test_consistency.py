@@ -50,7 +50,7 @@ def watch(
     sensors, joint, imu, frozen = SensorConsistency(), 0.0, 0.0, False
     for number in range(round(seconds / PERIOD)):
         t = number * PERIOD
-        sensors.update(lie(t, state(t, ticks * number)), target(t))
+        sensors.update(t, lie(t, state(t, ticks * number)), target(t))
         joint, imu, frozen = max(joint, sensors.joint), max(imu, sensors.imu), frozen or sensors.frozen
     return joint, imu, frozen
 
@@ -159,7 +159,7 @@ def test_a_gap_in_the_stream_is_not_a_contradiction():
     sensors, worst = SensorConsistency(), 0.0
     for number in range(1000):
         if not 500 <= number < 525:
-            sensors.update(state(number * PERIOD, 2 * number), None)
+            sensors.update(number * PERIOD, state(number * PERIOD, 2 * number), None)
             worst = max(worst, sensors.joint, sensors.imu)
     assert worst < 0.1
 
@@ -234,3 +234,17 @@ def test_a_restart_believes_a_new_place():
     assert judge([((3.0, 90.0, 0.0), (0.0, 0.0, 0.0))], monitor) != [""]
     monitor.restart()
     assert judge([((3.0, 90.0, 0.0), (0.0, 0.0, 0.0))], monitor) == [""]
+
+
+def test_a_clock_that_runs_ahead_is_noticed_and_one_that_falls_behind_is_not():
+    for ticks, wrong in ((2, False), (1, False), (22, True)):
+        sensors, tick = SensorConsistency(), 0
+        for number in range(200):
+            tick += 2 if number < 100 else ticks
+            sensors.update(number * PERIOD, state(number * PERIOD, tick), None)
+        assert (sensors.clock > 1.0) == wrong
+    sensors, late = SensorConsistency(), 0.0
+    for number in range(200):  # a burst of states that were held up for 0.2 s
+        late = 0.2 if number == 100 else max(late - PERIOD, 0.0)
+        sensors.update(number * PERIOD + late, state(number * PERIOD, 2 * number), None)
+        assert sensors.clock < 1.0

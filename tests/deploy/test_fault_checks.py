@@ -101,6 +101,7 @@ BAD = {
     "low states too rare": {"state_interval": 0.016},
     "low state invalid": {"state_valid": False},
     "IMU frozen": {"imu_age": 0.11},
+    "robot's clock runs ahead": {"clock_conflict": 1.01},
     "IMU contradicts itself": {"imu_conflict": 1.01},
     "tilted too far": {"down": LEANING},
     "joint out of range": {"joint_angles": GO2.stance + 2.0 * np.eye(12)[2]},

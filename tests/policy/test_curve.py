@@ -1,7 +1,11 @@
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from keystride.errors import FileError
 from keystride.policy.curve import read_curve
 
 
@@ -50,3 +54,19 @@ def test_a_run_without_rows_has_an_empty_curve(tmp_path: Path) -> None:
         "training": {"steps": []},
         "evaluation": {"steps": [], "minutes": []},
     }
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b'{"steps": 1, "seconds": 1}\n' * 200_001, "more than 200000 rows"),
+        (gzip.compress(b'{"steps": 1, "seconds": 1}\n'), "not text in UTF-8"),
+        (b" " * 2_000_000, "a line that is too long"),
+    ],
+    ids=["rows", "packed", "line"],
+)
+def test_metrics_without_end_are_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+    metrics = tmp_path / "metrics.jsonl"
+    metrics.write_bytes(content)
+    with pytest.raises(FileError, match=rf"metrics\.jsonl: .*{reason}"):
+        read_curve(metrics)

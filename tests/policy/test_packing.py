@@ -14,6 +14,7 @@ from keystride.policy.bundle import (
     CRITIC,
     CURVE,
     FIGURES,
+    NOTES_FILE,
     POLICY_FILE,
     WEIGHTS,
     PolicyError,
@@ -102,6 +103,20 @@ def test_figures_of_another_kind_leave_the_bundle_as_it_is(copy: Path) -> None:
     for text in ("{", "3", '{"rows": 3}', '{"rows": [{"suite": "matching"}]}', '{"mean": 1}'):
         figures.write_text(text)
         refuse(copy, copy, FileError, r"figures\.json: ", figures=figures)
+
+
+def test_notes_that_are_no_text_leave_the_bundle_as_it_is(copy: Path) -> None:
+    notes = copy.parent / "notes.txt"
+    notes.write_bytes(b"\xff\xfe\x00bad")
+    refuse(copy, copy, FileError, r"notes\.txt: not text in UTF-8", notes=notes)
+    (copy / NOTES_FILE).write_bytes(b"\xff\xfe\x00bad")
+    refuse(copy, copy, FileError, r"notes\.md: not text in UTF-8")
+
+
+def test_figures_without_end_are_refused(copy: Path) -> None:
+    figures = copy.parent / "figures.json"
+    figures.write_text('{"rows": [' + ",".join(["{}"] * 100_000) + "]}")
+    refuse(copy, copy, FileError, r"figures\.json: 100000 rows; allowed: at most 10000", figures=figures)
 
 
 def test_weights_that_do_not_fit_leave_no_trace(run_folder: Path, tmp_path: Path) -> None:

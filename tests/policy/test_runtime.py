@@ -183,6 +183,30 @@ def joints_reversed(content: bytes) -> bytes:
     return telling(content, joint_names=",".join(reversed(GO2.joint_names)))
 
 
+def asking_for_memory(content: bytes, kind: str, size: int = 20_000) -> bytes:
+    """The same policy, with a branch that computes on size * size values."""
+    model, make = onnx.load_from_string(content), onnx.helper.make_node
+    shape = make("Constant", [], ["shape"], value_ints=[size, size])
+    parts = onnx.helper.make_tensor("part", onnx.TensorProto.INT64, [1], [size])
+    one = onnx.helper.make_tensor("one", onnx.TensorProto.FLOAT, [1], [1.0])
+    model.graph.initializer.extend([parts, one])
+    first = {
+        "constant shape": [shape, make("ConstantOfShape", ["shape"], ["big"])],
+        "expanded": [shape, make("Expand", ["one", "shape"], ["big"])],
+        "shape in parts": [
+            make("Concat", ["part", "part"], ["shape"], axis=0),
+            make("Expand", ["one", "shape"], ["big"]),
+        ],
+        "random": [make("RandomUniform", [], ["big"], shape=[size, size])],
+    }[kind]
+    rest = [make("Exp", ["big"], ["bigger"]), make("ReduceMax", ["bigger"], ["least"], keepdims=0)]
+    last = make("Mul", ["before", "least"], ["joint_targets"])
+    for node in model.graph.node:
+        node.output[:] = ["before" if name == "joint_targets" else name for name in node.output]
+    model.graph.node.extend([*first, *rest, last])
+    return telling(model.SerializeToString())
+
+
 REFUSED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no metadata": (without_metadata, "no keystride metadata"),
     "an entry missing": (lambda content: telling(content, control_dt=None), "metadata lacks control_dt"),
@@ -190,6 +214,16 @@ REFUSED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "another robot": (lambda content: telling(content, robot="anymal_d"), "policy for anymal_d, not for unitree_go2"),
     "other joints": (joints_reversed, "joints are not those of unitree_go2"),
     "another step": (lambda content: telling(content, control_dt="0.01"), "control step is 0.01 s"),
+    "a large constant": (
+        lambda content: asking_for_memory(content, "constant shape", 99),
+        "operator 'ConstantOfShape'",
+    ),
+    "a large expansion": (lambda content: asking_for_memory(content, "expanded"), "integers up to 20000"),
+    "a large shape in parts": (
+        lambda content: asking_for_memory(content, "shape in parts"),
+        "cannot be run|broken one",
+    ),
+    "large random values": (lambda content: asking_for_memory(content, "random"), "operator 'RandomUniform'"),
     "other weights": (with_other_weights, "checksum is wrong"),
     "cut off": (lambda content: content[: len(content) // 2], "not an ONNX file, or a broken one"),
     "empty": (lambda content: b"", "not an ONNX file, or a broken one"),

@@ -1,6 +1,7 @@
 """Work is never lost: not to a bad network, a restarted server, another file, another tab or another person."""
 
 import json
+import os
 import re
 import signal
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import Document
 from keystride.studio.unsaved_work import (
     CAPACITY,
+    FOLDER,
     MAX_CHARACTERS,
     DraftsFolder,
     StorageError,
@@ -278,6 +280,14 @@ def test_drafts_with_the_same_title_are_both_offered(tmp_path: Path):
     for tab in ("one", "two", "three"):
         drafts_folder.write(tab, dump(edited()))
     assert sorted(drafts_folder.titles(frozenset({"three"})).values()) == ["one", "two"]
+
+
+def test_drafts_that_are_pipes_or_too_large_are_left_out(tmp_path: Path):
+    folder = DraftsFolder(tmp_path, GO2)
+    folder.write("good", dump(edited()))
+    os.mkfifo(tmp_path / FOLDER / "pipe.json")
+    (tmp_path / FOLDER / "large.json").write_text(dump(edited()) + " " * (5 << 20))
+    assert [draft.tab for draft in folder.entries()] == ["good"]
 
 
 def test_the_page_says_if_it_cannot_store_the_work(server: Any, open_page: Any):

@@ -21,7 +21,7 @@ class DeployGo2:
     """Play a script on a Go2: release its motion service, stand up, wait for the start, play, lie down.
 
     Press Enter (or start on the remote) to start, s (or X) to stop and lie down, any other key (or B) for an emergency stop.
-    Exit code 0: the script was played. 2: refused, nothing moved. 3: the robot was stopped.
+    Exit code 0: the script was played. 2: refused, no motor was driven. 3: the robot was stopped.
 
     Try it without a robot, first in this process, then against a simulated robot in another terminal:
     `keystride deploy go2 --policy go2 --script examples/walk.yaml --dry-run`;

@@ -74,6 +74,8 @@ class ConsistencyConfig:
     repeated: float = 0.1  # s for which a motor may repeat a measurement ...
     moved: float = 0.05  # rad ... if its target has moved by more than this
     longest_gap: float = 0.02  # s without a state over which nothing can be integrated
+    clock_ahead: float = 0.5  # s by which the robot's clock may run ahead of this computer's ...
+    clock_memory: float = 1.0  # s ... within this time; it may fall behind when states are lost or simulated
     calibration: int = 50  # states before the unit of their tick is known
 
 
@@ -83,6 +85,9 @@ class SensorConsistency:
         self.joint = 0.0
         self.imu = 0.0
         self.frozen = False
+        self.clock = 0.0
+        self._ahead = 0.0  # s by which the robot's clock has run ahead lately
+        self._now = 0.0
         self._counts: list[int] = []  # ticks from one state to the next, at first
         self._unit = 0.0  # s per tick
         self._last: LowReading | None = None
@@ -92,9 +97,10 @@ class SensorConsistency:
         self._repeated = np.zeros(12)  # s for which each motor has repeated its measurement
         self._target = np.zeros(12)  # rad, when it began to do so
 
-    def update(self, low: LowReading, target: Floats | None) -> None:
+    def update(self, now: float, low: LowReading, target: Floats | None) -> None:
         """Process a valid low state; `target` is the last one sent, None without stiffness."""
         dt = self._elapsed(low)
+        self._compare_clocks(now, dt)
         last, self._last = self._last, low
         if last is None or not 0.0 < dt <= self.config.longest_gap:
             return
@@ -116,6 +122,13 @@ class SensorConsistency:
             self._unit = STATE_PERIOD / float(np.median(self._counts))
             return 0.0
         return count * self._unit
+
+    def _compare_clocks(self, now: float, dt: float) -> None:
+        """Note by how much the robot's clock runs ahead: with ticks that are too large nothing else could be compared."""
+        here, self._now = now - self._now, now
+        ahead = self._ahead * np.exp(-max(here, 0.0) / self.config.clock_memory) + dt - here
+        self._ahead = max(ahead, 0.0) if dt else 0.0
+        self.clock = self._ahead / self.config.clock_ahead
 
     def _compare_joints(self, dt: float, last: LowReading, low: LowReading) -> None:
         turned = dt * (low.joint_velocities + last.joint_velocities) / 2

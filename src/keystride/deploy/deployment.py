@@ -234,7 +234,7 @@ class Deployment:
         self._press(low.buttons)
         if not low.valid:  # a fault check stops the robot; the filters are kept clean
             return
-        self.consistency.update(low, self._commanded)
+        self.consistency.update(now, low, self._commanded)
         walked = self.odometry.walked
         self.odometry.update(now, low)
         self.heading.follow(now, self.odometry.orientation)
@@ -322,6 +322,7 @@ class Deployment:
             motor_frozen=self.consistency.frozen,
             joint_conflict=self.consistency.joint,
             imu_conflict=self.consistency.imu,
+            clock_conflict=self.consistency.clock,
             down=_down(low.quaternion),
             height=float(place[2]),
             distance=float(np.hypot(*(place - self._start)[:2])),

@@ -148,6 +148,7 @@ class Reading:
     motor_frozen: bool = False  # a motor repeats its measurement although its target moves
     joint_conflict: float = 0.0  # between joint angles and speeds, share of what is allowed
     imu_conflict: float = 0.0  # between the IMU's own sensors, share of what is allowed
+    clock_conflict: float = 0.0  # between the robot's clock and this computer's, share of what is allowed
     emergency: str | None = None  # cause of an emergency stop
 
 
@@ -215,6 +216,7 @@ CHECKS: tuple[Check, ...] = (
     Check("IMU frozen", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_age <= limits.state_age),
     Check("tilted too far", Event.FAULT, ALWAYS, _tilted),
     Check("IMU contradicts itself", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.imu_conflict <= 1.0),
+    Check("robot's clock runs ahead", Event.FAULT, ALWAYS, lambda r, limits, robot: not r.clock_conflict <= 1.0),
     Check("joint out of range", Event.FAULT, RISING | POWERED, _overrun, patience=0.02),
     Check("joint too fast", Event.FAULT, POWERED, _too_fast, patience=0.02),
     Check(

@@ -31,13 +31,16 @@ from keystride.deploy.preflight import (
 )
 from keystride.deploy.safety import Safety
 from keystride.deploy.session import KEYS_HELP, Console, DeploySession, Operator, Outcome, keyboard
-from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT
+from keystride.deploy.unitree.codec import MOTION_SWITCHER, SPORT, decode_state
 from keystride.keyframes.script import Script
 from keystride.robot.description import Robot
+from keystride.robot.kinematics import feet_from_joints
 
 if TYPE_CHECKING:
     from keystride.deploy.unitree.link import Client, RobotLink
 
+FRESH = 0.1  # s: age of a low state that still says something
+LYING_HEIGHT = 0.17  # m from the hips down to the feet; a Go2 stands at 0.3
 LISTEN = 0.5  # s to listen for another program's commands before sending any
 GUARD_START = 60.0  # s to wait for a guard, which may be reached over ssh
 RANGES = {  # of the numbers on the command line
@@ -133,7 +136,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         connection = connect(plan, stack)
         source = opened_source(plan, stack)
         wait_for_guards(guards, say)
-        take_motors(connection, plan.interface, say)
+        take_motors(connection, plan.interface, robot, say)
         deployment = Deployment(
             robot,
             connection.link,
@@ -216,18 +219,35 @@ def connect(plan: Plan, stack: ExitStack) -> Connection:
     return connection
 
 
-def take_motors(connection: Connection, interface: str, say: Callable[[str], None]) -> None:
-    """Have the robot lie down and release its motors; the last step before it is driven."""
+def take_motors(connection: Connection, interface: str, robot: Robot, say: Callable[[str], None]) -> None:
+    """Have the robot lie down and release its motors; the last step before it is driven.
+
+    A robot that is refused from here on was moved by its motion service: the message says how it is left.
+    """
     from keystride.deploy.unitree.link import ServiceError, release_motors
 
     try:
-        released = release_motors(connection.switcher, connection.sport)
+        released = release_motors(connection.switcher, connection.sport, lambda: lies(connection.link, robot))
     except ServiceError as error:
-        raise Refused(str(error)) from error
+        held = connection.active_service()
+        left = f"the motion service {held} holds its motors" if held else "the state of its motors is unknown"
+        raise Refused(f"{error}; the robot was told to lie down, {left}") from error
     connection.released = released
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
     if released:  # its commands have ended, so that others can be heard
-        listen_for_others(connection.link, interface)
+        try:
+            listen_for_others(connection.link, interface)
+        except Refused as error:
+            raise Refused(f"{error}; the robot lies limp, with its motion service {', '.join(released)} off") from error
+
+
+def lies(link: "RobotLink", robot: Robot) -> bool:
+    """Return whether a fresh low state shows all legs folded."""
+    record = link.states.value
+    if record is None or link.states.age() > FRESH:
+        return False
+    feet = feet_from_joints(robot, decode_state(robot, record).joint_angles)  # (4, 3) base
+    return bool((feet[:, 2] > -LYING_HEIGHT).all())
 
 
 def wait_for_robot(link: "RobotLink", plan: Plan) -> None:

@@ -1,17 +1,19 @@
 """The learning curve of a run, thinned for plotting."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from keystride.errors import FileError
-from keystride.reading import MIB, check_model, one_line, parse_json, read_json, read_text
+from keystride.reading import MIB, check_model, check_size, one_line, parse_json, read_json
 
 MetricsRow = dict[str, float]
 POINTS = 200
-MOST_METRICS = 256 * MIB
+MOST_METRICS = 128 * MIB  # of a run: a week of training
+MOST_ROWS = 200_000  # iterations
+LONGEST_ROW = MIB
 MAX_METRIC = 1e18  # of a metric
 EVALUATION = "evaluation/"
 KEPT = (
@@ -62,15 +64,13 @@ def read_bundle_curve(path: Path) -> dict[str, Any]:
 
 def _rows(metrics: Path) -> Iterable[MetricsRow]:
     """Yield the rows of a run; a line that a killed run did not finish is left out."""
-    try:
-        lines = read_text(metrics, MOST_METRICS).split("\n")
-    except FileError as error:
-        raise FileError(f"{metrics}: {error}") from error
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(metrics), 1):
         try:
             row = parse_json(line)
         except FileError:
             continue
+        if number > MOST_ROWS:
+            raise FileError(f"{metrics}: more than {MOST_ROWS} rows")
         if not isinstance(row, dict) or not {"steps", "seconds"} <= row.keys():
             raise FileError(f"{metrics}:{number}: not a row of metrics; allowed: names with numbers, steps and seconds")
         for name, value in row.items():
@@ -79,6 +79,23 @@ def _rows(metrics: Path) -> Iterable[MetricsRow]:
                     f"{metrics}:{number}: {one_line(name, 60)} is {one_line(repr(value), 40)}; allowed: a number below {MAX_METRIC:g}"
                 )
         yield row
+
+
+def _lines(metrics: Path) -> Iterator[str]:
+    """Yield the lines of a file one by one, so that it is never in memory as a whole."""
+    try:
+        check_size(metrics, MOST_METRICS)
+    except FileError as error:
+        raise FileError(f"{metrics}: {error}") from error
+    with metrics.open("rb") as file:
+        while line := file.readline(LONGEST_ROW + 1):
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                raise FileError(f"{metrics}: not text in UTF-8") from error
+            if len(line) > LONGEST_ROW or "\0" in text:
+                raise FileError(f"{metrics}: binary, or a line that is too long; allowed: lines of JSON")
+            yield text
 
 
 def _continued(rows: Iterable[MetricsRow], until: int | None) -> tuple[list[MetricsRow], float]:

@@ -32,6 +32,13 @@ VALUES = ("values",)
 MAX_POLICY_BYTES = 256 * MIB
 MOST_VALUES = 1 << 24  # of a tensor whose shape is written in the file
 FLOAT, INT64 = 1, 7  # element types of ONNX
+OPERATOR_NAMES = """
+    Abs Add And ArgMax ArgMin Atan Cast Ceil Clip Concat Constant Cos Div Elu Equal Erf Exp Expand Flatten Floor Gather
+    GatherElements Gelu Gemm Greater GreaterOrEqual Identity IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log MatMul Max
+    Min Mul Neg Not Or Pow Reciprocal ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Round Selu Shape Sigmoid Sign
+    Sin Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Transpose Unsqueeze Where
+"""  # of exported networks; none allocates more than its inputs and constants ask for
+OPERATORS = frozenset(OPERATOR_NAMES.split())
 BROKEN = "it is not an ONNX file, or a broken one"
 
 
@@ -122,12 +129,20 @@ def _check_node(node: memoryview) -> None:
     for number, value in _fields(node):
         if number == 7 and _text(value) not in ("", "ai.onnx"):
             raise PolicyError(f"it needs operators from {one_line(_text(value), 40)!r}; allowed: those of ONNX itself")
+        if number == 4 and _text(value) not in OPERATORS:
+            raise PolicyError(
+                f"it uses the operator {one_line(_text(value), 40)!r}, which an exported policy does not need"
+            )
         if number == 5:
+            integers: list[int] = []
             for inside, entry in _fields(_message(value)):
+                if inside in (3, 8):
+                    integers += [entry] if isinstance(entry, int) else _varints(_message(entry))
                 if inside in (6, 11, 22, 23):
                     raise PolicyError("it holds graphs inside of its graph, or sparse tensors; a policy needs neither")
                 if inside in (5, 10):
                     _check_tensor(_message(entry))
+            _check_integers(integers)
 
 
 def _check_tensor(tensor: memoryview) -> None:

@@ -31,7 +31,7 @@ from keystride.policy.export import critic_file, load_trained, policy_file
 from keystride.policy.loading import fingerprint, load_weights, save_weights
 from keystride.policy.provenance import read_recipe, read_settings
 from keystride.policy.runtime import ExportedCritics, Policy
-from keystride.reading import check_model, read_json
+from keystride.reading import MIB, check_model, read_json, read_text
 from keystride.robot.description import Robot
 
 KNOWS = {
@@ -67,8 +67,12 @@ class _Row(BaseModel):
     paper: float | None = None
 
 
+MOST_NOTES = MIB
+MOST_ROWS = 10_000  # of an evaluation
+
+
 class _Figures(BaseModel):
-    rows: list[_Row] = Field(max_length=100_000)
+    rows: list[_Row] = Field(max_length=MOST_ROWS)
 
 
 def pack(
@@ -132,13 +136,20 @@ def _add_figures(figures: Path | None, folder: Path) -> None:
 
 def _add_notes(notes: Path | None, folder: Path) -> None:
     if notes is not None:
-        (folder / NOTES_FILE).write_bytes(notes.read_bytes())
+        (folder / NOTES_FILE).write_text(_notes(notes), encoding="utf-8")
+
+
+def _notes(path: Path) -> str:
+    try:
+        return read_text(path, MOST_NOTES)
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from error
 
 
 def _write_card(name: str, folder: Path, robot: Robot) -> None:
     hours = read_bundle_curve(folder / CURVE)["hours"]
     rows = _rows(folder / FIGURES) if (folder / FIGURES).is_file() else []
-    notes = (folder / NOTES_FILE).read_text() if (folder / NOTES_FILE).is_file() else ""
+    notes = _notes(folder / NOTES_FILE) if (folder / NOTES_FILE).is_file() else ""
     text = card(name, Policy.load(folder, robot=robot).metadata, read_settings(folder), hours, rows=rows, notes=notes)
     (folder / CARD).write_text(text)
 
@@ -147,6 +158,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows that `keystride evaluate --json` wrote."""
     content = read_json(path)
     rows = content.get("rows") if isinstance(content, dict) else content
+    if isinstance(rows, list) and len(rows) > MOST_ROWS:
+        raise FileError(f"{path}: {len(rows)} rows; allowed: at most {MOST_ROWS}")
     return [row.model_dump() for row in check_model({"rows": rows}, _Figures, str(path)).rows]
 
 

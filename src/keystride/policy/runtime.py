@@ -1,6 +1,7 @@
 """Run exported policies: robot state and keyframes in, joint targets out. Needs neither torch nor training code."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ from keystride.policy.interface import (
     check_shapes,
     read_properties,
 )
-from keystride.reading import one_line, read_bytes
+from keystride.reading import MIB, one_line, read_bytes
 from keystride.robot.description import Floats, Robot
 
 JOINT_VALUE_RANGES = (  # of what the file says of each joint
@@ -31,6 +32,7 @@ JOINT_VALUE_RANGES = (  # of what the file says of each joint
     ("action_scale", 1e-3, 10.0),  # rad
 )
 MOST_KEYFRAMES = 1000
+TRIAL_BYTES = 512 * MIB  # that a graph may allocate for one robot
 
 
 class RobotState(Protocol):
@@ -61,10 +63,12 @@ class Network:
     def __init__(self, content: bytes, *, robot: Robot, threads: int = 1) -> None:
         self.metadata = from_strings(read_properties(content))
         _check(self.metadata, content, robot)
-        self._session = _session(content, threads)
-        _check_session(self._session, self.metadata)
         self._sight = visible if self.metadata.see == "all" else next_only
+        # A small file can ask for any amount of memory, even before it is run: first of all it is tried with a bound.
+        self._session = _session(content, 1, bounded=True)
+        _check_session(self._session, self.metadata)
         self._try()
+        self._session = _session(content, threads)
 
     @classmethod
     def read(cls, path: Path, *, robot: Robot, threads: int = 1) -> "Network":
@@ -165,15 +169,30 @@ class ExportedCritics:
         return values
 
 
-def _session(content: bytes, threads: int) -> onnxruntime.InferenceSession:
+def _session(content: bytes, threads: int, *, bounded: bool = False) -> onnxruntime.InferenceSession:
+    """Load a graph; with `bounded`, loading or running it fails if it needs more than TRIAL_BYTES of memory."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4  # what goes wrong is raised, in one line
+    if bounded:
+        _register_bounded_allocator()
+        options.add_session_config_entry("session.use_env_allocators", "1")
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own classes share no base
         raise PolicyError(BROKEN) from error
+
+
+@cache
+def _register_bounded_allocator() -> None:
+    """Add an allocator for sessions that ask for the shared one; only trials do."""
+    memory = onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    )
+    same_as_requested = 1
+    bounds = {"max_mem": TRIAL_BYTES, "arena_extend_strategy": same_as_requested}
+    onnxruntime.create_and_register_allocator(memory, onnxruntime.OrtArenaCfg(bounds))
 
 
 def kind(name: str) -> type[np.generic]:

@@ -16,6 +16,7 @@ from keystride.keyframes.document import ScriptError
 from keystride.keyframes.files import validate_script
 from keystride.keyframes.script import Keyframe
 from keystride.keyframes.stage import Stage
+from keystride.reading import read_text
 from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft, Mark
 from keystride.studio.document.history import Document, Moment, SavedFile
@@ -23,6 +24,7 @@ from keystride.studio.document.history import Document, Moment, SavedFile
 FORMAT = 1
 HISTORY_STEPS = 64  # stored in each direction
 MAX_CHARACTERS = 150_000
+MAX_DRAFT_BYTES = 4 << 20
 MAX_TEXT = 20_000  # characters of a file with its comments
 
 
@@ -259,8 +261,8 @@ class DraftsFolder:
         if not TAB.fullmatch(tab):
             return None
         try:
-            return load_document(self._path(tab).read_text(encoding="utf-8"), self._robot)[0]
-        except (OSError, UnicodeError, StorageError):
+            return load_document(read_text(self._path(tab), MAX_DRAFT_BYTES), self._robot)[0]
+        except (OSError, ValueError):
             return None
 
     def delete(self, tab: str) -> None:

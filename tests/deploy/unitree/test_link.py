@@ -18,6 +18,7 @@ from keystride.deploy.sim.robot import SimulatedGo2
 from keystride.deploy.sim.server import SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.deploy.unitree.codec import (
     MOTION_SWITCHER,
+    RELEASE_MODE,
     SPORT,
     decode_command,
     decode_state,
@@ -197,7 +198,7 @@ def test_the_motion_service_is_released_before_anything_else(participant):
     robot = SimulatedRobot(simulated_world(GO2, config), participant, config)
     switcher, sport = Client(participant, MOTION_SWITCHER), Client(participant, SPORT)
     assert active_mode(switcher) == "normal"
-    assert release_motors(switcher, sport, settle=0.0) == ["normal"]
+    assert release_motors(switcher, sport, lambda: True) == ["normal"]
     assert active_mode(switcher) == ""
     assert switcher.call(4711)[0] != 0
     robot.step(time.monotonic())
@@ -235,3 +236,17 @@ def test_an_answer_that_is_invalid_is_a_service_error(participant, text):
         active_mode(client)
     server.close()
     client.close()
+
+
+def test_a_robot_that_stays_up_is_not_released(participant):
+    asked: list[int] = []
+    servers = [
+        Server(participant, MOTION_SWITCHER, lambda api, parameter: (asked.append(api) or 0, '{"name": "normal"}')),
+        Server(participant, SPORT, lambda api, parameter: (0, "")),
+    ]
+    switcher, sport = Client(participant, MOTION_SWITCHER), Client(participant, SPORT)
+    with pytest.raises(ServiceError, match=r"still stands after 0\.1 s"):
+        release_motors(switcher, sport, lambda: False, settle=0.1)
+    assert RELEASE_MODE not in asked
+    for part in (*servers, switcher, sport):
+        part.close()

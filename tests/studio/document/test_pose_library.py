@@ -1,6 +1,7 @@
 """Poses of the user's own are kept beside the built-in ones, and go into keyframes as they were saved."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +90,29 @@ def test_a_pose_taken_from_one_ghost_makes_the_other_one_alike(angles: str):
     assert second.angles == pytest.approx(first.angles, abs=1e-3)
     assert second.position == pytest.approx(first.position + np.array([1.0, 0.0, 0.0]), abs=1e-3)
     assert (second.joints >= GO2.lower).all()
+
+
+NUMBERS = {"height": 0.3, "roll": 0, "pitch": 0, "airborne": False, "joints": [0] * 12}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000,
+        json.dumps({"version": 1, "poses": {"a": NUMBERS}}).replace("0.3", "9" * 400),
+        '{"version": 1, "poses": 3}',
+    ],
+    ids=["deep", "digits", "kind"],
+)
+def test_a_file_that_is_no_library_counts_as_empty(tmp_path, text):
+    (tmp_path / FILE).write_text(text)
+    library = PoseLibrary(tmp_path, GO2)
+    assert library.poses() == library.built_in
+    with pytest.raises(ValueError, match=FILE):
+        library.own()
+
+
+def test_a_pipe_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / FILE)
+    library = PoseLibrary(tmp_path, GO2)
+    assert library.poses() == library.built_in

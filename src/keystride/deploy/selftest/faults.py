@@ -234,6 +234,17 @@ BEFORE: tuple[Case, ...] = (
         back_to_normal=True,
     ),
     Case(
+        "sport service answers, but the robot stays up",
+        "refused, the motion service keeps the motors",
+        REFUSED,
+        "still stands",
+        robot=(),
+        before=Disturb("service_stays_up"),
+        prints="the motion service normal holds its motors",
+        never_stiff=True,
+        back_to_normal=True,
+    ),
+    Case(
         "simulated poses for a real robot",
         REFUSES,
         REFUSED,
@@ -295,6 +306,7 @@ BEFORE: tuple[Case, ...] = (
 STATE_CASES: tuple[Case, ...] = (
     _unsure("low state lost", Disturb("states_off"), "low state lost"),
     _unsure("low state frozen", Disturb("states_frozen"), "low state lost"),
+    _damps("ticks count ten times too fast", Disturb("ticks_fast", 20), "robot's clock runs ahead"),
     _damps("IMU frozen", Disturb("imu_frozen"), "IMU frozen"),
     _damps("IMU's orientation frozen", Disturb("orientation_frozen"), "IMU frozen", soft_within=0.5),
     _damps("IMU's orientation all zero", Disturb("orientation_zero"), "low state invalid"),

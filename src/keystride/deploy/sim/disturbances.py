@@ -10,12 +10,16 @@ from keystride.deploy.pose.source import Pose
 from keystride.deploy.unitree.codec import BATTERY_DISCHARGING, BUTTON_BYTES, BUTTONS, encode_buttons
 from keystride.deploy.unitree.wire_format import Record
 
+STATE_PERIOD = 0.002  # s between states
+
 # Name and value without a disturbance. Motors are numbered as on the robot's board.
 DISTURBANCES: dict[str, Any] = {
     "loss": 0.0,  # share of messages lost, each way
     "delay": 0.0,  # s added to every message
     "states_off": False,
     "states_frozen": False,  # the last state is repeated
+    "ticks_fast": 0,  # ticks that each state counts too many
+    "service_stays_up": False,  # the sport service answers that the robot lies down, and it stays up
     "imu_frozen": False,  # its IMU alone
     "orientation_frozen": False,  # the IMU's orientation alone: its gyroscope and accelerometer go on
     "orientation_zero": False,  # a quaternion of zeros
@@ -86,6 +90,7 @@ class Disturbances:
             return record
         if self.get("states_frozen", now) and self._state is not None:
             return self._state.copy()
+        record["tick"] += int(self.get("ticks_fast", now) * self.since("ticks_fast", now) / STATE_PERIOD)
         self._disturb_imu(record["imu_state"], now)
         self._disturb_motors(record["motor_state"], now)
         record["bms_state"]["soc"] = int(self.get("battery", now))

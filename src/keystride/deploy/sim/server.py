@@ -222,6 +222,8 @@ class SimulatedRobot:
     def _sport(self, api: int, parameter: str) -> Answer:
         if api != STAND_DOWN:
             return NO_SUCH_CALL, ""
+        if self.disturbances.get("service_stays_up", time.monotonic()):
+            return 0, ""
         self._hold_since = self.world.time
         self._hold = Ramp(self.world.data.qpos[7:].copy(), ((np.tile(FOLDED_LEG, 4), 1.5),))
         return 0, ""

@@ -101,6 +101,7 @@ Response = _api_type("Response_", header=ResponseHeader, data=str, binary=types.
 LOW_CMD_TOPIC = "rt/lowcmd"
 LOW_STATE_TOPIC = "rt/lowstate"
 ATTEMPT = 0.5  # s to wait for a service's answer before asking again
+LIES_FOR = 0.5  # s for which the robot must be seen to lie before its motors are released
 
 Answer = tuple[int, str]  # status code (0 for success) and JSON text
 
@@ -299,7 +300,9 @@ def active_mode(switcher: Client, attempts: int = 10) -> str:
         raise ServiceError(f"the robot's motion switcher gave an invalid answer: {data[:80]!r}") from error
 
 
-def release_motors(switcher: Client, sport: Client, *, settle: float = 2.5, attempts: int = 5) -> list[str]:
+def release_motors(
+    switcher: Client, sport: Client, lies: Callable[[], bool], *, settle: float = 8.0, attempts: int = 5
+) -> list[str]:
     """Lay the robot down and release its motion service; return the names of the services that were released.
 
     An active motion service sends motor commands of its own, which would alternate with ours.
@@ -309,18 +312,24 @@ def release_motors(switcher: Client, sport: Client, *, settle: float = 2.5, atte
         name = active_mode(switcher)
         if not name:
             return released
-        lay_down(sport, settle)
+        lay_down(sport, lies, settle)
         switcher.call(RELEASE_MODE)
         released.append(name)
     raise ServiceError(f"the robot did not release its motion service ({released[-1]})")
 
 
-def lay_down(sport: Client, settle: float) -> None:
-    """Have the robot lie down: released while standing, it would drop."""
+def lay_down(sport: Client, lies: Callable[[], bool], settle: float) -> None:
+    """Have the robot lie down: released while standing, it would drop. An answer does not mean that it has done so."""
     code, _ = sport.call(STAND_DOWN)
     if code != 0:
         raise ServiceError(f"the robot refused to lie down (error {code})")
-    time.sleep(settle)
+    until, since = time.monotonic() + settle, time.monotonic()
+    while time.monotonic() - since < LIES_FOR:
+        time.sleep(0.02)
+        if not lies():
+            since = time.monotonic()
+        if since > until:
+            raise ServiceError(f"the robot answered that it lies down, but still stands after {settle:g} s")
 
 
 def select_motion_service(switcher: Client, name: str) -> None:

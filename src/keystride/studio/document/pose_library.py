@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from keystride.errors import FileError
 from keystride.files import write_atomically
 from keystride.keyframes.postures import Posture, named_postures
+from keystride.reading import parse_json, read_text
 from keystride.robot.description import Robot
 
 FILE = ".keystride-poses.json"
@@ -43,13 +45,11 @@ class PoseLibrary:
     def own(self) -> dict[str, Posture]:
         """Return the user's own poses by name. Raise ValueError if the file is invalid, OSError if it cannot be read."""
         try:
-            with self._path.open("rb") as file:
-                content = file.read(MAX_LIBRARY_BYTES + 1)
+            return _parse(parse_json(read_text(self._path, MAX_LIBRARY_BYTES)), self._robot)
         except FileNotFoundError:
             return {}
-        if len(content) > MAX_LIBRARY_BYTES:
-            raise ValueError(f"{FILE} is too large")
-        return _parse(content.decode("utf-8"), self._robot)
+        except FileError as error:
+            raise ValueError(f"{FILE} is not a pose library: {error}") from error
 
     def changed(self) -> bool:
         """Return whether the file has changed since the last call; other sessions write to it too."""
@@ -91,13 +91,12 @@ def _fields(pose: Posture) -> dict[str, Any]:
     return {"height": round(pose.height, 3), "roll": roll, "pitch": pitch, "airborne": pose.airborne, "joints": joints}
 
 
-def _parse(text: str, robot: Robot) -> dict[str, Posture]:
+def _parse(stored: Any, robot: Robot) -> dict[str, Posture]:
     try:
-        stored = json.loads(text)
         if stored["version"] != 1 or len(stored["poses"]) > MAX_POSES:
             raise ValueError("unknown version, or too many poses")
         return {str(name)[:MAX_NAME]: _pose(fields, robot) for name, fields in stored["poses"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise ValueError(f"{FILE} is not a pose library: {error}") from error
 
 
