@@ -381,3 +381,10 @@ def test_a_robot_that_obeys_again_ends_the_braking(stage):
     assert outcome.reason in ("motors do not obey", "joints do not follow")
     assert outcome.damped
     assert not stage.world.stiffness.any()
+
+
+def test_without_a_terminal_a_robot_that_stays_silent_is_given_up_after_a_while(stage):
+    once_it_stands_up(stage, lambda: (time.sleep(1.0), setattr(stage.link, "deaf", True)))
+    outcome = DeploySession(stage.deployment, Operator(0.0, None), 0.05, abandoned=0.5).run()
+    assert not outcome.damped
+    assert any(event.startswith("the robot's state is unknown") for event in stage.events)

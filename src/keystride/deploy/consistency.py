@@ -263,7 +263,7 @@ class PoseMonitor:
 class HeadingConfig:
     settled: float = 3.0  # s over which the mean tilt is averaged, which swaying is measured from
     memory: float = 1.5  # s over which swaying is compared
-    sway: float = 0.2  # degrees of swaying below which nothing can be said
+    sway: float = 0.4  # degrees of swaying below which nothing can be said
     sway_error: tuple[float, float] = (12.0, 8.0)  # degrees, and degrees times degrees of swaying
     way: tuple[float, float] = (0.04, 0.4)  # m: shortest and longest way whose direction is compared
     way_seconds: float = 3.0  # s after which a way begins anew
@@ -278,7 +278,8 @@ class HeadingCheck:
         self.config = config or HeadingConfig()
         self.problem = ""  # what is wrong with the heading; it stays until the poses are right again
         self._past: deque[tuple[float, Floats]] = deque(maxlen=self.config.history)  # time, orientation by the IMU
-        self._now: float | None = None
+        self._now = -np.inf
+        self._count = 0  # poses
         self._mean = np.zeros((2, 2))  # tilt by the IMU and by the poses
         self._product = np.zeros(2)  # scalar and cross product of the two
         self._way: tuple[float, Floats, Floats, float] | None = None  # beginning: time, pose, odometry, turn
@@ -305,11 +306,10 @@ class HeadingCheck:
         """Return the angle between the two directions of swaying, degrees; 0 if it is small or unknown."""
         config = self.config
         tilt = np.stack([geometry.projected_gravity(imu)[:2], geometry.projected_gravity(pose.orientation)[:2]])
-        if self._now is None:
-            self._mean = tilt
-        dt = 0.0 if self._now is None else min(max(now - self._now, 0.0), 0.1)
-        self._now = now
-        self._mean = self._mean + min(dt / config.settled, 1.0) * (tilt - self._mean)
+        dt, self._now = min(max(now - self._now, 0.0), 0.1), now
+        self._count += 1
+        share = max(dt / config.settled, 1.0 / self._count)  # at first the mean of all, since the first one is noisy
+        self._mean = self._mean + share * (tilt - self._mean)
         (ax, ay), (bx, by) = tilt - self._mean
         self._product += min(dt / config.memory, 1.0) * (
             np.array([ax * bx + ay * by, ax * by - ay * bx]) - self._product

@@ -186,6 +186,7 @@ POLL = 0.02  # s
 SERVICE_EVERY = 0.5  # s between queries of the robot's motion service
 HANGING = 2.0  # s without a command after which the stream is given up
 SUSPENDED = 0.05  # s of suspension of the computer, during which nothing controlled the robot
+ABANDONED = 60.0  # s of further braking when there is no terminal on which an operator could give up
 PATIENCE = 2.0  # s of braking after which a robot that is not seen to be limp is reported
 
 
@@ -207,10 +208,12 @@ class DeploySession:
         settle: float = FINAL_BRAKE,
         motion_service: Callable[[], str] | None = None,  # asks the robot which one holds the motors; slow
         boot_clock: Callable[[], float] = since_boot,
+        abandoned: float = ABANDONED,
     ) -> None:
         self.deployment = deployment
         self.operator = operator
         self.settle = settle
+        self.abandoned = abandoned
         self.failure = ""
         self._stream = Ticker("stream", STREAM_PERIOD, self._stream_tick, self._stream_failed)
         self._control = Ticker("control", CONTROL_DT, deployment.control, self._control_failed)
@@ -292,10 +295,12 @@ class DeploySession:
 
     def _wait_until_limp(self) -> None:
         """Wait until the robot is seen to be limp, or the operator gives up."""
-        interrupts, keys = self.deployment.interrupts, ""
+        interrupts, keys, begun = self.deployment.interrupts, "", time.monotonic()
         while not self._left(np.inf) and GIVE_UP_KEY not in keys and self.deployment.interrupts == interrupts:
             keys = self._keys(time.monotonic())
             time.sleep(POLL)
+            if self.operator.terminal is None and time.monotonic() - begun > self.abandoned:
+                return
 
     def _keys(self, now: float) -> str:
         try:

@@ -28,6 +28,7 @@ from keystride.deploy.unitree.codec import (
 from keystride.deploy.unitree.link import (
     LOW_CMD_TOPIC,
     LOW_STATE_TOPIC,
+    SENDER_GONE,
     Client,
     LowCmd,
     LowState,
@@ -250,3 +251,15 @@ def test_a_robot_that_stays_up_is_not_released(participant):
     assert RELEASE_MODE not in asked
     for part in (*servers, switcher, sport):
         part.close()
+
+
+def test_a_robot_that_comes_back_after_silence_is_not_a_second_one(participant):
+    link = RobotLink(participant)
+    record = encode_state(GO2, SimulatedGo2(GO2).sense(), 1)
+    seal(record)
+    for count in (1, 2):
+        sender = Publication(participant, LOW_STATE_TOPIC, LowState)
+        assert keep(lambda count=count: link.states.count >= count, lambda sender=sender: sender.send(LowState(record)))
+        time.sleep(SENDER_GONE + 0.2)
+    assert link.other_states == 0
+    link.close()

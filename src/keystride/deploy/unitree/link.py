@@ -101,6 +101,7 @@ Response = _api_type("Response_", header=ResponseHeader, data=str, binary=types.
 LOW_CMD_TOPIC = "rt/lowcmd"
 LOW_STATE_TOPIC = "rt/lowstate"
 ATTEMPT = 0.5  # s to wait for a service's answer before asking again
+SENDER_GONE = 1.0  # s of silence after which low states from another sender are the same robot's; it is braked by then
 LIES_FOR = 0.5  # s for which the robot must be seen to lie before its motors are released
 
 Answer = tuple[int, str]  # status code (0 for success) and JSON text
@@ -209,7 +210,8 @@ class RobotLink:
 
     def _received(self, sample: Any) -> None:
         sender = sample.sample_info.publication_handle
-        self._sender = sender if self._sender is None else self._sender
+        if self._sender is None or self.states.age() > SENDER_GONE:  # a robot that comes back is announced anew
+            self._sender = sender
         if sender != self._sender:
             self.other_states += 1
         elif is_sealed(sample.record):
