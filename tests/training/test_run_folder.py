@@ -6,11 +6,12 @@ import math
 import pytest
 
 from keystride.errors import UserError
-from keystride.learner.checkpoint import checkpoints
+from keystride.learner.checkpoint import checkpoints, load_tree
 from keystride.task.config import TaskConfig
 from keystride.training import TrainingConfig
-from keystride.training.config import resolved_stages
-from keystride.training.run_folder import RunFolder, _same_episodes, score
+from keystride.training.build import load_library, make_trainer
+from keystride.training.config import overridden, resolved_stages
+from keystride.training.run_folder import CHECKPOINTS, RunFolder, _same_episodes, score
 
 
 def test_the_score_adds_errors_in_units_of_the_papers_widths() -> None:
@@ -50,3 +51,19 @@ def test_what_the_run_did_not_write_is_not_replaced(tmp_path) -> None:
         folder._check_replaceable(best)
     assert (best / "thesis.txt").exists()
     folder.close()
+
+
+def test_a_stage_that_names_a_learning_rate_begins_with_it(finished: TrainingConfig) -> None:
+    def rate_with(**ppo: float) -> float:
+        (stage,) = resolved_stages(overridden(finished, {"learner": {"ppo": ppo}}))
+        library = load_library(stage.config)
+        trainer = make_trainer(stage.config, library)
+        run = RunFolder(finished)
+        run.begin(trainer, stage, library)
+        run.close()
+        return trainer.ppo.learning_rate
+
+    newest = checkpoints(finished.folder / CHECKPOINTS)[-1]
+    saved = load_tree(newest / "learner")["learning_rate"]
+    assert rate_with() == saved != 0.0042
+    assert rate_with(learning_rate=0.0042) == 0.0042

@@ -22,7 +22,7 @@ Config = TypeVar("Config")
 TrainingCommand = TypeVar("TrainingCommand")
 
 WHOLE_RUN = (
-    *("name", "runs", "robot", "start_from", "position_teacher", "processes", "device", "wandb", "stages"),
+    *("name", "runs", "robot", "start_from", "processes", "device", "wandb", "stages"),
     *("learner.steps", "learner.seed"),
 )
 """Settings that no stage can change."""
