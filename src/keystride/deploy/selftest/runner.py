@@ -250,7 +250,7 @@ def _wrong_end(case: Case, run: Run) -> Iterator[str]:
         yield f"the reason is not {case.reason}: {run.reason}"
     if not any(case.prints in line for line in run.lines):
         yield f"{case.prints!r} was not printed"
-    if any(line.startswith(UNKNOWN_LINE) for line in run.lines) != case.unknown:
+    if case.unknown is not None and any(line.startswith(UNKNOWN_LINE) for line in run.lines) != case.unknown:
         yield "the robot's state was not called unknown" if case.unknown else "the robot's state was called unknown"
 
 
