@@ -77,7 +77,6 @@ class Theme:
     floor: RGB
     cells: RGB
     metres: RGB
-    numbers: RGB
     path: RGB
     expected: RGB
     waypoints: RGB
@@ -88,7 +87,6 @@ DARK = Theme(
     floor=(34, 37, 43),
     cells=(48, 52, 60),
     metres=(74, 80, 92),
-    numbers=(128, 138, 154),
     path=(150, 160, 176),
     expected=(156, 104, 74),
     waypoints=(92, 98, 112),
@@ -98,7 +96,6 @@ LIGHT = Theme(
     floor=(226, 229, 235),
     cells=(208, 212, 221),
     metres=(176, 183, 196),
-    numbers=(104, 112, 128),
     path=(112, 122, 140),
     expected=(150, 88, 52),
     waypoints=(160, 166, 178),
@@ -138,10 +135,8 @@ _DARK_PAGE = _ALWAYS | {
     "good": as_hex(MET),
     "warn": as_hex(ACTIVE),
     "wave": "#5b7fb8",
-    "asked": "#8a93a3",
-    "series-1": "#6ea8fe",
-    "series-2": "#f5a462",
-    "series-3": "#63d5a5",
+    "blue": "#6ea8fe",
+    "orange": "#f5a462",
 }
 _LIGHT_PAGE = _ALWAYS | {
     "bg": "#eef0f4",
@@ -165,10 +160,20 @@ _LIGHT_PAGE = _ALWAYS | {
     "good": "#117a4b",
     "warn": "#8a5a00",
     "wave": "#9db8e3",
-    "asked": SOFT,
-    "series-1": BLUE,
-    "series-2": ORANGE,
-    "series-3": GREEN,
+    "blue": BLUE,
+    "orange": ORANGE,
+}
+
+CSS_COLOURS = {  # the colours of plots, as properties of the page that shows them
+    "#ffffff": "var(--ks-panel)",
+    INK: "var(--ks-text)",
+    SOFT: "var(--ks-dim)",
+    GRID: "var(--ks-line)",
+    FRAME: "var(--ks-edge)",
+    BLUE: "var(--ks-blue)",
+    ORANGE: "var(--ks-orange)",
+    GREEN: "var(--ks-good)",
+    RED: "var(--ks-bad)",
 }
 
 

@@ -122,7 +122,7 @@ def test_a_pass_is_played_to_its_end_and_errors_appear(page: Any):
     rows = page.tab.locator(".ks-errors tr")
     assert rows.count() == 3
     assert "missed" in rows.nth(2).inner_text()
-    assert page.tab.locator("svg text", has_text="path from above").count() == 1
+    page.tab.locator("svg text", has_text="path from above").wait_for()
     page.seek(0.5)
     page.wait_for_now("Math.abs(now.head - 0.5) < 0.05")
     assert page.wait_for_marks("marks[1].state === 'active'")[0]["state"] == "met"

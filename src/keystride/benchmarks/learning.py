@@ -74,7 +74,7 @@ class BenchmarkLearning:
         return replace(self.settings, name=f"seed{seed}", runs=self.settings.folder, learner=learner)
 
     def _write(self, curves: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-        from keystride.evaluation.rendering.plot_style import save_figure
+        from keystride.plotting import save_figure
 
         folder = self.settings.folder
         data = {"settings": plain_config(self.settings), "reached": results, "curves": curves}
@@ -98,7 +98,7 @@ def first_at_or_below(values: Sequence[float | None], places: Sequence[float], t
 def distance_figure(curves: Mapping[str, Any]) -> Any:
     """Plot the distances at keyframes over control steps and over minutes."""
     from keystride.colours import SOFT
-    from keystride.evaluation.rendering.plot_style import styled_figure
+    from keystride.plotting import styled_figure
 
     with styled_figure(10.0, 6.0) as figure:
         panels = figure.subplots(2, 2, sharey="col")

@@ -228,7 +228,7 @@ def _write_trajectory(recording: Recording, path: Path) -> None:
 
 def _write_plot(recording: Recording, path: Path) -> None:
     from keystride.evaluation.rendering.plot import draw_recording
-    from keystride.evaluation.rendering.plot_style import save_figure
+    from keystride.plotting import save_figure
 
     path.parent.mkdir(parents=True, exist_ok=True)
     save_figure(draw_recording(recording), path)

@@ -74,7 +74,7 @@ class CompareCurves:
             _print_curve(name, curve)
         if self.plot is not None:
             from keystride.evaluation.rendering.figures import compared_curves
-            from keystride.evaluation.rendering.plot_style import save_figure
+            from keystride.plotting import save_figure
 
             try:
                 save_figure(compared_curves(curves), self.plot)

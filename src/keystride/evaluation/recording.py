@@ -82,7 +82,7 @@ class Recording:
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Return a Matplotlib figure of path, height, angles and joints, and write it to `path` (.png, .svg, .pdf) if given."""
         from keystride.evaluation.rendering.plot import draw_recording
-        from keystride.evaluation.rendering.plot_style import save_figure
+        from keystride.plotting import save_figure
 
         figure = draw_recording(self)
         if path is not None:

@@ -4,20 +4,21 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import numpy as np
 
-from keystride.colours import BLUE, FRAME, GREEN, GRID, INK, ORANGE, PANEL, PURPLE, RED, SOFT, TEAL, tint
+from keystride.colours import BLUE, GREEN, GRID, INK, ORANGE, PURPLE, RED, SOFT, TEAL, tint
 from keystride.files import write_atomically
 from keystride.motion.clip import Clip
 from keystride.motion.quality import Figures, FrameMeasures, Targets, figures, measure_clip, pool
 from keystride.motion.signals import Flags, clip_feet, foot_clearance, planted_feet, stretches
 from keystride.motion.tagging import Segment
+from keystride.plotting import as_svg, styled_figure
 from keystride.robot.description import Floats, Robot
 
-PLOT_WIDTH = 860  # px, of the plotted time
-LABEL_WIDTH = 56  # px, for the labels
-MOST_POINTS = 430  # a line: more would not show
+MOST_POINTS = 430  # of a line: more would not show
+TAG_LETTER_SHARE = 0.009  # of the plot's width
 
 LEG_COLOURS = (BLUE, RED, GREEN, ORANGE)  # front left, front right, rear left, rear right
 TAG_COLOURS = {
@@ -44,79 +45,39 @@ def tag_text_colour(tag: str) -> str:
     return "#ffffff" if tag in DARK_TAGS else INK
 
 
-def svg(rows: Sequence[tuple[str, int]]) -> str:
-    """Return one drawing of (content, height) rows, stacked vertically."""
-    parts, top = [], 0
-    for content, height in rows:
-        parts.append(f'<g transform="translate({LABEL_WIDTH},{top})">{content}</g>')
-        top += height
-    size = f'width="{LABEL_WIDTH + PLOT_WIDTH + 8}" height="{top}" viewBox="0 0 {LABEL_WIDTH + PLOT_WIDTH + 8} {top}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(parts)}</svg>'
-
-
-def lines(values: Floats, colours: Sequence[str], label: str, height: int, highest: float) -> tuple[str, int]:
-    """Draw curves (T, N) between zero and the largest value, which labels the axis."""
-    inner = height - 14
-    step = max(1, int(np.ceil(len(values) / MOST_POINTS)))
-    kept = np.clip(values[::step] / highest, 0.0, 1.0)
-    x = np.linspace(0, PLOT_WIDTH, len(kept))
-    curves = [
-        f'<polyline fill="none" stroke="{colour}" stroke-width="1.2" points="{_points(x, inner * (1 - column))}"/>'
-        for column, colour in zip(kept.T, colours, strict=True)
-    ]
-    return _frame(inner) + _label(label, inner / 2) + _tick(f"{highest:.3g}", 9) + "".join(curves), height
-
-
-def contact_rows(planted: Flags, names: Sequence[str]) -> tuple[str, int]:
-    """Draw a bar for every stretch in which a foot (T, 4) is planted."""
-    high, scale = 11, PLOT_WIDTH / len(planted)
-    parts = []
-    for leg, name in enumerate(names):
-        parts.append(_tick(name, leg * high + 9))
-        parts.extend(
-            f'<rect x="{first * scale:.1f}" y="{leg * high + 1}" width="{(last - first) * scale:.1f}" '
-            f'height="{high - 2}" fill="{LEG_COLOURS[leg]}"/>'
-            for first, last in stretches(planted[:, leg])
+def draw_clip(clip: Clip, speed: Floats, height: Floats, planted: Flags, leg_names: Sequence[str]) -> Any:
+    """Return the figure of a clip over time: its tags, its speed (T,) m/s, and height (T, 4) m and contact (T, 4) of the feet."""
+    step = max(1, int(np.ceil(len(clip) / MOST_POINTS)))
+    time = np.arange(0, len(clip), step) / clip.fps  # (T / step,) s
+    with styled_figure(9.4, 2.9, {"left": 0.06, "right": 0.99, "top": 0.99, "bottom": 0.15}) as figure:
+        tags, fast, feet, contacts = figure.subplots(
+            4, 1, sharex=True, gridspec_kw={"height_ratios": (0.3, 1, 1.3, 0.8)}
         )
-    return "".join(parts), high * len(names) + 8
+        _tag_band(tags, segments_in(clip), clip)
+        fast.plot(time, speed[::step], color=INK, linewidth=1)
+        fast.set_ylabel("m/s")
+        fast.set_ylim(0, max(0.5, 1.05 * float(speed.max())))
+        feet.set_prop_cycle(color=LEG_COLOURS)
+        feet.plot(time, height[::step], linewidth=1)
+        feet.set_ylabel("feet, m")
+        feet.set_ylim(0, max(0.1, 1.05 * float(height.max())))
+        for leg, colour in enumerate(LEG_COLOURS):
+            spans = [(first / clip.fps, (last - first) / clip.fps) for first, last in stretches(planted[:, leg])]
+            contacts.broken_barh(spans, (leg - 0.4, 0.8), color=colour)
+        contacts.set_yticks(range(len(leg_names)), leg_names, fontsize=7)
+        contacts.invert_yaxis()
+        contacts.set_xlim(0, clip.seconds)
+        contacts.set_xlabel("s")
+        return figure
 
 
-def tag_band(segments: Sequence[Segment], frames: int) -> tuple[str, int]:
-    scale = PLOT_WIDTH / frames
-    parts = [_tick("tags", 12)]
+def _tag_band(axes: Any, segments: Sequence[Segment], clip: Clip) -> None:
+    axes.axis("off")
+    axes.set_ylim(0, 1)
     for first, last, tag in segments:
-        width = (last - first) * scale
-        parts.append(f'<rect x="{first * scale:.1f}" width="{width:.1f}" height="16" fill="{tag_background(tag)}"/>')
-        if width > 7 * len(tag):
-            ink = f'font-size="10" fill="{tag_text_colour(tag)}"'
-            parts.append(f'<text x="{first * scale + 3:.1f}" y="12" {ink}>{escape(tag)}</text>')
-    return "".join(parts), 22
-
-
-def time_axis(seconds: float) -> tuple[str, int]:
-    step = next(one for one in (0.2, 0.5, 1, 2, 5, 10, 20, 60) if seconds / one <= 14)
-    ticks = np.arange(0, seconds + 1e-9, step)
-    parts = [
-        f'<text x="{t / seconds * PLOT_WIDTH:.1f}" y="10" font-size="10" fill="{SOFT}" text-anchor="middle">{t:g} s</text>'
-        for t in ticks
-    ]
-    return "".join(parts), 16
-
-
-def _points(x: Floats, y: Floats) -> str:
-    return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-
-
-def _frame(height: float) -> str:
-    return f'<rect width="{PLOT_WIDTH}" height="{height}" fill="{PANEL}" stroke="{FRAME}" stroke-width="0.5"/>'
-
-
-def _label(text: str, y: float) -> str:
-    return f'<text x="-6" y="{y + 8:.0f}" font-size="10" fill="{SOFT}" text-anchor="end">{escape(text)}</text>'
-
-
-def _tick(text: str, y: float) -> str:
-    return f'<text x="-6" y="{y:.0f}" font-size="10" fill="{SOFT}" text-anchor="end">{escape(text)}</text>'
+        axes.broken_barh([(first / clip.fps, (last - first) / clip.fps)], (0, 1), color=tag_background(tag))
+        if (last - first) / len(clip) > TAG_LETTER_SHARE * len(tag):
+            axes.text(first / clip.fps, 0.5, f" {tag}", va="center", fontsize=7, color=tag_text_colour(tag))
 
 
 CLIP_HEADINGS = ("seconds", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "motor %", "airborne %")
@@ -129,7 +90,7 @@ h1{font-size:1.5rem} h2{font-size:1rem;margin:2rem 0 .2rem} .quiet{color:$soft}
 table{border-collapse:collapse;font-size:12px;font-variant-numeric:tabular-nums;width:100%}
 th,td{text-align:right;padding:2px 8px;border-bottom:1px solid $grid} th:first-child,td:first-child{text-align:left}
 tr.all td{font-weight:600} .key span{display:inline-block;padding:0 .5em;margin:0 .3em .3em 0;border-radius:3px}
-svg{max-width:100%;height:auto} .good{color:$good}.bad{color:$bad} a{color:inherit}
+.good{color:$good}.bad{color:$bad} a{color:inherit}
 </style>
 <h1>$title</h1>
 <p>$summary</p>
@@ -203,16 +164,7 @@ def segments_in(clip: Clip) -> list[Segment]:
 def _section(clip: Clip, frames: FrameMeasures, robot: Robot) -> str:
     feet = clip_feet(clip, robot)
     height = np.maximum(foot_clearance(feet, robot), 0.0)  # (T, 4) m
-    highest = max(0.1, float(np.ceil(10 * height.max()) / 10))
-    fastest = max(0.5, float(np.ceil(2 * frames.speed.max()) / 2))
-    drawing = svg(
-        [
-            tag_band(segments_in(clip), len(clip)),
-            lines(frames.speed[:, None], [INK], "m/s", 64, fastest),
-            lines(height, LEG_COLOURS, "feet m", 84, highest),
-            contact_rows(planted_feet(feet, robot, clip.fps), robot.leg_names),
-            time_axis(clip.seconds),
-        ]
-    )
+    planted = planted_feet(feet, robot, clip.fps)
+    drawing = as_svg(draw_clip(clip, frames.speed, height, planted, robot.leg_names))
     facts = f"{clip.seconds:.1f} s; {', '.join(clip.tags)}; {clip.metadata.get('source', '')}"
     return f'<h2 id="{escape(clip.name)}">{escape(clip.name)}</h2><div class="quiet">{escape(facts)}</div>{drawing}'

@@ -8,13 +8,13 @@ from typing import Any, Literal
 from keystride.colours import BLUE, ORANGE
 from keystride.evaluation.episodes import EpisodeRollout
 from keystride.evaluation.rendering import figures
-from keystride.evaluation.rendering.plot_style import styled_figure
 from keystride.evaluation.rendering.report import Picture
 from keystride.evaluation.results import PAPER_ANTICIPATION
 from keystride.evaluation.scenarios import ANTICIPATION_SCENARIOS
 from keystride.evaluation.setting import Contender, Libraries, Setting
 from keystride.evaluation.suites import NEXT_ONLY, anticipation
 from keystride.evaluation.tables import Table, TableCell
+from keystride.plotting import styled_figure
 from keystride.studies.measures import (
     Curve,
     Errors,

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from keystride.colours import SERIES, SOFT
-from keystride.evaluation.rendering.plot_style import styled_figure
 from keystride.evaluation.rendering.report import Picture
 from keystride.evaluation.tables import Table, TableCell, print_tables
 from keystride.learner.config import MULTI_CRITIC, RewardGroup
+from keystride.plotting import styled_figure
 from keystride.studies.measures import (
     RANDOM_SHARES,
     THRESHOLD,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from keystride import __version__
-from keystride.evaluation.rendering.plot_style import save_figure
 from keystride.evaluation.rendering.report import Picture, figure_html, html_page, table_html
 from keystride.evaluation.tables import Table
 from keystride.files import write_atomically
+from keystride.plotting import save_figure
 
 
 @dataclass(frozen=True)

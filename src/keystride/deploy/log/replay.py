@@ -13,7 +13,7 @@ from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.safety import STREAM_PERIOD, MotorCommand
 from keystride.deploy.sim.robot import PHYSICS_STEP, SimulatedGo2
-from keystride.evaluation.rendering.plot_style import save_figure, styled_figure
+from keystride.plotting import save_figure, styled_figure
 from keystride.robot.description import Floats, Robot
 
 STATE_ORDER = list(DeployState)

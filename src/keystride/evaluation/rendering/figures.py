@@ -8,11 +8,11 @@ import numpy as np
 from keystride import geometry
 from keystride.colours import BLUE, INK, ORANGE, RED, SERIES, SOFT
 from keystride.evaluation.episodes import METRICS, THRESHOLDS, EpisodeRollout
-from keystride.evaluation.rendering.plot_style import arrows, styled_figure
 from keystride.evaluation.results import Row
 from keystride.evaluation.suites import NEXT_ONLY
 from keystride.evaluation.tables import METRIC_HEADINGS
 from keystride.keyframes.goals import CONTROL_DT
+from keystride.plotting import arrows, styled_figure
 from keystride.robot.description import Floats
 
 MAX_PATHS = 60  # more would only blacken the picture

@@ -1,5 +1,10 @@
-"""Plot one episode: the path from above, height, yaw, roll, pitch and every joint, with the keyframes marked."""
+"""Plot one episode: the path from above, height, yaw, roll, pitch and every joint, with the keyframes marked.
 
+`draw_recording` puts all panels on one sheet, `draw_panels` each on a figure of its own, for a narrow column.
+"""
+
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,17 +12,18 @@ import numpy as np
 from keystride import geometry
 from keystride.colours import BLUE, GREEN, INK, ORANGE, RED, SOFT, outcome_colour
 from keystride.evaluation.recording import Recording
-from keystride.evaluation.rendering.plot_style import arrows, styled_figure
 from keystride.keyframes.goals import CONTROL_DT
+from keystride.plotting import arrows, styled_figure
 from keystride.robot.description import LEG_JOINTS, Floats
 
 LEG_TITLES = ("front left", "front right", "rear left", "rear right")
 JOINT_COLOURS = (BLUE, ORANGE, GREEN)
+PANEL_WIDTH = 4.4  # inches, of a panel on its own
 ARROW_PERIOD = 0.4  # s between heading arrows
 
 
 def draw_recording(recording: Recording) -> Any:
-    """Return the figure of an episode; `plot_style.save_figure` writes it."""
+    """Return the figure of an episode; `plotting.save_figure` writes it."""
     with styled_figure(13.0, 8.6) as figure:
         rows = figure.add_gridspec(4, 4, height_ratios=(1.0, 1.0, 1.0, 1.5))
         _path(figure.add_subplot(rows[:3, :2]), recording)
@@ -33,6 +39,23 @@ def draw_recording(recording: Recording) -> Any:
             _joints(figure.add_subplot(rows[3, leg], sharex=height, sharey=legs), recording, leg)
         figure.legend(*legs.get_legend_handles_labels(), loc="outside lower center", ncols=5)
         figure.suptitle(_title(recording), x=0.01, ha="left", fontsize=12, fontweight="bold", color=INK)
+        return figure
+
+
+def draw_panels(recording: Recording) -> list[Any]:
+    """Return the panels as small figures of their own."""
+    strips = [_panel(draw, recording, 1.9) for draw in (_height, _yaw, _tilt)]
+    legs = [_panel(partial(_joints, leg=leg), recording, 2.2, legend=True) for leg in range(4)]
+    return [_panel(_path, recording, 3.2), *strips, *legs]
+
+
+def _panel(draw: Callable[[Any, Recording], None], recording: Recording, height: float, *, legend: bool = False) -> Any:
+    margins = {"left": 0.12, "right": 0.97, "top": 1 - 0.36 / height, "bottom": (0.66 if legend else 0.46) / height}
+    with styled_figure(PANEL_WIDTH, height, margins) as figure:
+        axes = figure.subplots()
+        draw(axes, recording)
+        if legend:
+            figure.legend(*axes.get_legend_handles_labels(), loc="lower center", ncols=5, fontsize=6)
         return figure
 
 
@@ -62,8 +85,6 @@ def _path(axes: Any, recording: Recording) -> None:
 
 def _mark(axes: Any, recording: Recording, k: int, length: float) -> None:
     """Mark the position of a keyframe, with a line to where the robot was at that time."""
-    from matplotlib.patheffects import withStroke
-
     colour, goals = outcome_colour(recording.met[k]), recording.goals
     x, y = goals.position[0, k, :2]
     there = recording.poses[min(int(recording.steps[k]), len(recording.poses) - 1)]
@@ -75,8 +96,10 @@ def _mark(axes: Any, recording: Recording, k: int, length: float) -> None:
     shift = 13 * np.cos(side), 13 * np.sin(side)
     align = {"ha": "left" if shift[0] > 0 else "right", "va": "center"}
     name = f"{k + 1}  {recording.labels[k]}".rstrip()
-    text = axes.annotate(name, (x, y), shift, textcoords="offset points", color=colour, fontsize=8, zorder=7, **align)
-    text.set_path_effects([withStroke(linewidth=3, foreground="white")])
+    back = {"facecolor": "white", "edgecolor": "none", "alpha": 0.6, "pad": 0.5}
+    axes.annotate(
+        name, (x, y), shift, textcoords="offset points", color=colour, fontsize=8, zorder=4, bbox=back, **align
+    )
 
 
 def _yaw_when_due(recording: Recording, k: int) -> float:
@@ -137,12 +160,13 @@ def _joints(axes: Any, recording: Recording, leg: int) -> None:
 
 
 def _targets(axes: Any, recording: Recording, wanted: Any, values: Floats, size: float = 6) -> None:
-    for k in np.flatnonzero(wanted):
+    for met in (True, False):
+        shown = wanted & (recording.met == met)
         axes.plot(
-            recording.steps[k] * CONTROL_DT,
-            values[k],
+            recording.steps[shown] * CONTROL_DT,
+            values[shown],
             "o",
-            color=outcome_colour(recording.met[k]),
+            color=outcome_colour(met),
             markersize=size,
             markerfacecolor="white",
             markeredgewidth=1.6,
@@ -152,9 +176,12 @@ def _targets(axes: Any, recording: Recording, wanted: Any, values: Floats, size:
 
 def _moments(axes: Any, recording: Recording, *, labels: bool = False) -> None:
     """Draw a thin line at the time of every keyframe, and shade the time after a fall."""
-    for k, step in enumerate(recording.steps):
-        axes.axvline(step * CONTROL_DT, color=outcome_colour(recording.met[k]), linewidth=0.8, alpha=0.5, zorder=1)
-        if labels:
+    for met in (True, False):
+        due = recording.steps[recording.met == met] * CONTROL_DT
+        line = {"colors": outcome_colour(met), "linewidth": 0.8, "alpha": 0.5, "zorder": 1}
+        axes.vlines(due, 0, 1, transform=axes.get_xaxis_transform(), **line)
+    if labels:
+        for k, step in enumerate(recording.steps):
             place = (step * CONTROL_DT, 1.0)
             axes.annotate(
                 str(k + 1),

@@ -8,9 +8,9 @@ from typing import Any
 
 from keystride.colours import css_variables
 from keystride.evaluation.rendering import figures
-from keystride.evaluation.rendering.plot_style import as_svg
 from keystride.evaluation.setting import SuiteOutcome
 from keystride.evaluation.tables import Table, TableCell, suite_table
+from keystride.plotting import as_svg
 
 SUITE_NOTES = {
     "matching": "Full poses: position, roll, pitch, yaw and posture, starting from a slightly perturbed stance.",

@@ -27,10 +27,13 @@ class ResultPanel:
             gui.add_button("Film (MP4)", color=colours.BUTTON, icon=viser.Icon.MOVIE, visible=False),
         ]
         self._charts = gui.add_html("")
+        self._shown: Recording | None = None
         for button, kind in zip(self._buttons, EXPORTS, strict=True):
             self._press(button, kind, exported)
 
     def show(self, recording: Recording | None) -> None:
+        """Show the table at once; the charts follow, since drawing them in this thread would stop playback."""
+        self._shown = recording
         for button in self._buttons:
             button.visible = recording is not None
         if recording is None:
@@ -39,7 +42,13 @@ class ResultPanel:
         limits = f'<p class="ks-small">Met: within {escape(str(THRESHOLDS))}.</p>'
         summary = f"<b>{escape(headline(recording))}</b>{table(recording)}{limits}"
         self._table.content = f'<div class="ks-result">{summary}</div>'
-        self._charts.content = "".join(f'<div style="margin:6px 0">{drawing}</div>' for drawing in charts(recording))
+        self._charts.content = ""
+        threading.Thread(target=self._draw_charts, args=(recording,), name="charts", daemon=True).start()
+
+    def _draw_charts(self, recording: Recording) -> None:
+        drawings = "".join(f'<div style="margin:6px 0">{drawing}</div>' for drawing in charts(recording))
+        if recording is self._shown:
+            self._charts.content = drawings
 
     def set_busy(self, busy: bool) -> None:
         for button in self._buttons:
