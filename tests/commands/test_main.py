@@ -1,13 +1,23 @@
 """The command line as a whole: help, version, and the graphics that MuJoCo is told to use."""
 
+import ast
 import os
 import subprocess
 import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import cast
 
 import pytest
 
+import keystride.commands
+import keystride.learner.config
+import keystride.task.config
+import keystride.training.config
 from keystride import __version__
 from keystride.commands.main import COMMANDS, GRAPHICS_LIBRARIES, Group, choose_graphics, main
+
+CONFIGURATIONS = (keystride.learner.config.__file__, keystride.task.config.__file__, keystride.training.config.__file__)
 
 
 def names() -> list[list[str]]:
@@ -27,14 +37,37 @@ def test_every_command_explains_itself(words: list[str], capsys: pytest.CaptureF
     assert f"keystride {' '.join(words)}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["check", "evaluate", "play", "studio"])
-def test_switches_are_described_as_what_they_do(command: str, capsys: pytest.CaptureFixture[str]):
+NEGATED = (*("check", "deploy go2", "evaluate", "play", "studio"), "deploy sim")
+
+
+@pytest.mark.parametrize("words", NEGATED)
+def test_switches_are_described_as_what_they_do(words: str, capsys: pytest.CaptureFixture[str]):
+    """The text of --no-X says what happens with --no-X, and names no default."""
     with pytest.raises(SystemExit):
-        main([command, "--help"])
+        main([*words.split(), "--help"])
     printed = " ".join(capsys.readouterr().out.replace("│", "").split())
-    described = printed.partition(" --no-inbetween ")[2].partition(" --")[0]
-    assert described.startswith(("Show the policy the ", "Check the script alone"))
-    assert "default" not in described
+    described = [text.partition(" --")[0] for text in printed.split(" --no-")[1:]]
+    assert described
+    for text in described:
+        assert text.split(" ", 1)[1].startswith(
+            ("Show the policy the ", "Check the script alone", "Sample keyframes from", "Start with ", "Simulate the ")
+        )
+        assert "default" not in text
+
+
+@pytest.mark.parametrize(
+    "module",
+    [*sorted(Path(keystride.commands.__path__[0]).glob("*.py")), *map(Path, CONFIGURATIONS)],
+    ids=lambda path: path.stem,
+)
+def test_help_texts_have_no_line_breaks_within_sentences(module: Path):
+    """The help of a field keeps the line breaks of its docstring, so that a continuation line has to start a sentence."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ClassDef):
+            for argument, text in pairwise(node.body):
+                if isinstance(argument, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    lines = cast("str", cast("ast.Constant", text.value).value).splitlines()
+                    assert all(line.endswith(".") for line in lines), lines
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):

@@ -4,7 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.studies.critics import Arm, critics_findings, critics_table, curves_figure, multi, single
 from keystride.studies.measures import (
     Curve,
     Errors,
@@ -82,32 +81,3 @@ def test_a_claim_is_judged_by_where_it_holds() -> None:
     assert comparison_summary({"a": "better", "b": "worse", "c": "undecided"}) == (
         "better with every seed at a; worse with every seed at b; undecided at c"
     )
-
-
-def test_tables_findings_and_figure_follow_from_the_arms() -> None:
-    near, far = {"dataset": errors([0.1], [0.2]), "random": errors([0.3], [0.4])}, {"dataset": errors([0.8], [0.9])}
-    far["random"] = far["dataset"]
-    arms = [
-        Arm(method, horizon, (curve(1.0, last), curve(0.9, last)), found)
-        for horizon in ((25, 50), (50, 75))
-        for method, last, found in ((multi(), 0.2, near), (single(0.5), 0.8, far))
-    ]
-    line = critics_table(arms).lines[0]
-    assert [cell.ours for cell in line[1:]] == [
-        "0.88, 0.86",
-        "0.150 ± 0.050",
-        "0.350 ± 0.050",
-        "0.200, 0.300",
-        "2 of 8",
-    ]
-    assert critics_table(arms).lines[1][1].ours == "not reached, not reached"
-    error, samples = critics_findings(arms)
-    for sentence in (error, samples):
-        assert "better with every seed at 25-50 steps, 50-75 steps. This supports the paper's claim." in sentence
-    panels = curves_figure(arms).axes
-    assert len(panels) == 6
-    assert [text.get_text() for text in panels[0].get_legend().get_texts()] == [
-        "25-50 steps apart",
-        "50-75 steps apart",
-    ]
-    assert panels[2].lines[0].get_ydata() == pytest.approx([0.95, 0.2])

@@ -35,8 +35,7 @@ class CheckScripts:
     """Keyframe scripts, YAML or JSON."""
 
     policy: str | None = None
-    """Also warn where a script exceeds the training ranges of this policy: the name of a built-in policy, a bundle folder or an
-    ONNX file."""
+    """Also warn where a script exceeds the training ranges of this policy: a built-in name, a bundle folder or an ONNX file."""
 
     robot: str = "go2"
     """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""

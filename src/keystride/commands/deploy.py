@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -38,8 +38,8 @@ class DeployGo2:
     """Network interface to the robot, by name or address; lo reaches the simulated robot."""
 
     pose: str = "sim"
-    """Pose source: odometry (from the legs), udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY,
-    qualisys://HOST/BODY, ros2:///TOPIC, or sim (simulated robot only)."""
+    """Pose source: odometry (from the legs), sim (simulated robot only), or a motion-capture system.
+    Systems: udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY, qualisys://HOST/BODY, ros2:///TOPIC."""
 
     pose_axes: Literal["z-up", "y-up"] = "z-up"
     """Up axis of the motion-capture system."""
@@ -77,8 +77,8 @@ class DeployGo2:
     outside_training: bool = False
     """Play the script even if it exceeds the policy's training ranges."""
 
-    inbetween: bool = True
-    """With --no-inbetween, the policy sees the script alone, without waypoints in gaps longer than it was trained on."""
+    inbetween: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Show the policy the script alone, without waypoints in gaps longer than it was trained on."""
 
     dry_run: bool = False
     """Play the script in a simulation in this process and print what would be sent. Nothing goes over the network."""
@@ -186,11 +186,11 @@ class DeploySim:
     posture: Literal["lying", "standing", "upside-down"] = "standing"
     """Initial posture."""
 
-    sport: bool = True
-    """With --no-sport, its motion service does not hold the motors at first, as it does after a robot is switched on."""
+    sport: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Start with the motors free; otherwise the motion service holds them, as it does after a robot is switched on."""
 
-    noise: bool = True
-    """With --no-noise, its sensors and the motion capture are free of noise."""
+    noise: Annotated[bool, tyro.conf.arg(help_behavior_hint="")] = True
+    """Simulate the sensors and the motion capture without noise."""
 
     brake_after: float | None = None
     """Seconds without a command before its motors brake by themselves. By default they keep the last command."""

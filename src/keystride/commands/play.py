@@ -37,7 +37,7 @@ class Play:
     """
 
     script: Annotated[Path, tyro.conf.Positional]
-    """Keyframe script, YAML or JSON."""
+    """Keyframe script, YAML or JSON, or the name of an example such as walk."""
     policy: str = DEFAULT_POLICY
     """Name of a built-in policy, a bundle folder, an ONNX file or a training run."""
     robot: str = "go2"

@@ -26,7 +26,7 @@ class SizeArguments:
     seeds: int | None = None
     """Number of seeds, starting from 0. Default: 2."""
     robots: int | None = None
-    """Number of robots in each run, summed over all processes. Default: 512."""
+    """Number of robots simulated in each run, over all processes. Default: 512."""
     evaluate_steps: int | None = None
     """Control steps between the evaluations that make up the learning curves. Default: 500,000."""
     evaluation_robots: int | None = None
@@ -57,6 +57,8 @@ class StudyCritics:
     """Run everything at tiny sizes within minutes. The policies learn nothing; use it to try the command."""
     out: Path | None = None
     """Folder of the study. Default: runs/study-critics, or runs/study-critics-quick with --quick."""
+    robot: str = "go2"
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     width: float = 0.8
     """Width of the goal kernels in m. The paper's 0.2 gives no signal to a policy that cannot walk yet."""
     horizons: tuple[tuple[int, int], ...] = ((25, 50), (50, 75), (75, 100))
@@ -73,7 +75,9 @@ class StudyCritics:
         if self.width <= 0 or not self.horizons or any(not 1 <= low <= high for low, high in self.horizons):
             raise UserError("--width must be positive, and --horizons pairs of minimum and maximum steps such as 25 50")
         out = _out(self.out, "critics", self.quick)
-        return _run(lambda: run_critics(CriticsStudy(out, size, self.width, self.horizons, self.weights)), out)
+        return _run(
+            lambda: run_critics(CriticsStudy(out, size, self.width, self.horizons, self.weights, self.robot)), out
+        )
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ class StudyAnticipation:
     """Run everything at tiny sizes within minutes. The policies learn nothing; use it to try the command."""
     out: Path | None = None
     """Folder of the study. Default: runs/study-anticipation, or runs/study-anticipation-quick with --quick."""
+    robot: str = "go2"
+    """Name of a built-in robot, or a YAML file that describes one (docs/robots.md)."""
     widths: tuple[float, ...] = (0.8, 0.6, 0.4)
     """Widths of the goal kernels in m, each for an equal part of a run."""
     size: Sizes = field(default_factory=SizeArguments)
@@ -101,7 +107,7 @@ class StudyAnticipation:
         if not self.widths or min(self.widths) <= 0 or size.steps < len(self.widths):
             raise UserError("--widths must be positive, and --steps at least the number of widths")
         out = _out(self.out, "anticipation", self.quick)
-        return _run(lambda: run_anticipation(AnticipationStudy(out, size, self.widths)), out)
+        return _run(lambda: run_anticipation(AnticipationStudy(out, size, self.widths, self.robot)), out)
 
 
 def _size(given: SizeArguments, default: "Size") -> "Size":

@@ -27,15 +27,14 @@ class Train:
     config: Path | None = None
     """YAML file with settings, nested as in the output of --print-config, and optional stages."""
     preset: Preset | None = None
-    """Complete configuration to start from. cpu (the default): the paper's method, sized for a few CPU cores. paper: the paper's
-    sizes. single-critic: the cpu preset with one critic for the weighted sum of all rewards."""
+    """Complete configuration to start from. cpu (the default): the paper's method, sized for a few CPU cores.
+    paper: the paper's sizes. single-critic: the cpu preset with one critic for the weighted sum of all rewards."""
     print_config: Flag = False
     """Print the configuration as YAML and exit."""
     resume: Flag = False
     """Continue the run NAME with its own settings."""
     change: tuple[str, ...] = ()
-    """Settings or sections that may change on resuming, such as learner.steps or task. Changes are recorded in the run's
-    changes.jsonl."""
+    """Settings or sections that may change on resuming, such as learner.steps or task. RUN/changes.jsonl records the changes."""
     settings: Settings = field(default_factory=TrainingConfig)
 
     def run(self) -> int:

@@ -13,8 +13,8 @@ class RewardGroup:
     advantage_weight: float
     """Weight of the group's standardized advantage in the policy's gradient."""
     rewards: tuple[tuple[str, float], ...]
-    """Names of rewards (style, or an entry of task.rewards.REWARDS) and their weights in the group's sum. Samples where a reward
-    does not apply are left out."""
+    """Names of rewards (style, or an entry of task.rewards.REWARDS) and their weights in the group's sum.
+    Samples where a reward does not apply are left out."""
     lam: float | None = None
     """GAE's lambda for this group. None: learner.ppo.lam."""
 
@@ -58,15 +58,15 @@ class NetworkConfig:
     state_to_mlp: bool = False
     """Whether the MLP also sees the state, which a narrow encoder would squeeze into the pooled token."""
     next_goal_time_column: int | None = None
-    """Column of a keyframe's token that holds the time until it is due. If set, the MLP also sees the keyframe that is due next:
-    a dozen joint angles do not fit through the pooled token of a narrow encoder."""
+    """Column of a keyframe's token that holds the time until it is due. If set, the MLP also sees the keyframe that is due next.
+    A dozen joint angles do not fit through the pooled token of a narrow encoder."""
     time_scales: tuple[float, ...] = ()
-    """Time scales in s at which the MLP also sees how soon the next keyframe is due. Seconds alone differ little from one control step
-    to the next, too little to push off or strike a pose on the right one. Needs next_goal_time_column."""
+    """Time scales in s at which the MLP also sees how soon the next keyframe is due. Needs next_goal_time_column.
+    Seconds alone differ too little from one control step to the next to push off or strike a pose on the right one."""
     servo_column: int | None = None
-    """Column of a keyframe's token at which the errors of the joints begin, in the order of the actions. If set, the actor adds these
-    errors of the keyframe that is due next to its actions in the last tenth of a second before it, with learned gains: a posture has
-    to be struck on a single control step, and the gradient of the rewards says little about it. Needs next_goal_time_column."""
+    """Column of a keyframe's token at which the joint errors begin, in the order of the actions. Needs next_goal_time_column.
+    If set, the actor adds these errors to its actions in the last 0.1 s before the keyframe is due, with learned gains.
+    A posture has to be struck on a single control step, and the gradient of the rewards says little about it."""
     servo_gain: float = 2.0
     """Initial gain of the posture servo, in actions per rad. The robot's 1 / action_scale moves a joint's target by the whole error."""
     critics: Literal["separate", "shared"] = "separate"
@@ -84,8 +84,8 @@ class ExplorationConfig:
     final_std: float = 0.05
     """Both bounds move to this at the end of training, and of every stage of it."""
     correlation: float = 0.0
-    """Correlation of the noise of one control step with the step before. White noise (0) shakes the joints, moves the body little,
-    and is easy for a discriminator to spot; correlated noise has a standard deviation of std / sqrt(1 - correlation^2)."""
+    """Correlation of the noise of one control step with the step before; its standard deviation is std / sqrt(1 - correlation^2).
+    White noise (0) shakes the joints, moves the body little, and is easy for a discriminator to spot."""
     anneal_share: float = 0.1
     """Fraction of the run, at its end, over which the bounds are annealed."""
     learning_rate: float = 1e-3
@@ -105,8 +105,8 @@ class PpoConfig:
     minibatches: int = 4
     """Number of gradient steps in an epoch."""
     critic_warmup_steps: int = 0
-    """Control steps at the start of a run in which only the critics learn: for runs that begin with the weights of another policy,
-    whose critics know neither the new rewards nor the new episodes."""
+    """Control steps at the start of a run in which only the critics learn.
+    For runs that start from another policy, whose critics know neither the new rewards nor the new episodes."""
     learning_rate: float = 1e-4
     """Initial learning rate; it adapts to keep the divergence near its target."""
     learning_rate_range: tuple[float, float] = (1e-5, 2e-3)
@@ -120,8 +120,8 @@ class PpoConfig:
     lam: float = 0.95
     """GAE's lambda, for groups without their own."""
     value_lam: float | None = None
-    """Lambda of the returns that the critics learn, for all groups. None: that of each group's advantages. Policies learn with less
-    noise from a low lambda if the critics are good, and critics become good with a high one."""
+    """Lambda of the returns that the critics learn, for all groups. None: that of each group's advantages.
+    Policies learn with less noise from a low lambda if the critics are good, and critics become good with a high one."""
     clip: float = 0.2
     """Probability ratios are clipped at this distance from 1; the paper gives no value."""
     max_gradient_norm: float = 1.0
@@ -135,8 +135,8 @@ class PpoConfig:
     clone_steps: int = 1
     """Control steps over which the weight of imitation falls to zero."""
     imitation_steps: int = 0
-    """Control steps at the start of a run in which the policy only imitates: demonstrated actions where there are any, and elsewhere
-    the policy it began with. The critics learn meanwhile."""
+    """Control steps at the start of a run in which the policy only imitates while the critics learn.
+    It imitates demonstrated actions where there are any, and elsewhere the policy that it started from."""
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
 
 
@@ -157,8 +157,8 @@ class DiscriminatorConfig:
     weight_decay: float = 1e-4
     """Weight decay of the discriminator."""
     blur: float = 0.0
-    """Noise added to the transitions of both sides in its updates, as a share of each feature's deviation over the clips. Exploration
-    shakes the joints, which is all that a sharp-eyed discriminator learns to spot; blurred, it has to look at the gait."""
+    """Noise added to the transitions of clips and policy in its updates, as a share of each feature's deviation over the clips.
+    Exploration shakes the joints. Without blur, the discriminator learns to spot that alone; with it, it has to judge the gait."""
     replay: int = 200_000
     """Number of policy transitions to keep, over all processes."""
 

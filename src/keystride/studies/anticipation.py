@@ -43,6 +43,7 @@ class AnticipationStudy:
     out: Path
     size: Size
     widths: tuple[float, ...] = (0.8, 0.6, 0.4)
+    robot: str = "go2"
 
     def config(self, sight: Sight, seed: int) -> TrainingConfig:
         """Return the configuration of one run.
@@ -58,7 +59,9 @@ class AnticipationStudy:
             TrainingStage(f"part {number}", until, {"task": {"goal_widths": _widths(self.size, width)}})
             for number, (width, until) in enumerate(parts, start=1)
         )
-        return run_config(self.size, self.out / "runs", f"{sight}-seed{seed}", seed, task, stages=stages)
+        return run_config(
+            self.size, self.out / "runs", f"{sight}-seed{seed}", seed, task, stages=stages, robot=self.robot
+        )
 
 
 def _widths(size: Size, width: float) -> dict[str, float]:
@@ -70,7 +73,7 @@ def run_anticipation(study: AnticipationStudy) -> StudyReport:
     seeds = range(study.size.seeds)
     configs = {(sight, seed): study.config(sight, seed) for seed in seeds for sight in SIGHTS}
     finish_runs(list(configs.values()))
-    library = study_library()
+    library = study_library(study.robot)
     robot, libraries = library.robot, Libraries(library)
     rollouts = []
     for seed in seeds:
@@ -129,6 +132,7 @@ def anticipation_report(
         pictures={"curves": learning, **paths},
         data={
             "size": asdict(study.size),
+            "robot": study.robot,
             "widths_m": study.widths,
             "arms": [
                 {

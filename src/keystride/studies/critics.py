@@ -52,12 +52,13 @@ class CriticsStudy:
     width: float = 0.8
     horizons: tuple[Horizon, ...] = ((25, 50), (50, 75), (75, 100))
     weights: tuple[float, ...] = (5.0, 20.0, 80.0)
+    robot: str = "go2"
 
     def config(self, method: Method, horizon: Horizon, seed: int) -> TrainingConfig:
         """Return the configuration of one run."""
         name = f"{method.name}-{horizon[0]}-{horizon[1]}-seed{seed}"
         task = paper_task(self.size, self.width, horizon)
-        return run_config(self.size, self.out / "runs", name, seed, task, method.groups)
+        return run_config(self.size, self.out / "runs", name, seed, task, method.groups, robot=self.robot)
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,7 @@ def critics_report(study: CriticsStudy, arms: Sequence[Arm], search: Table, sear
         },
         data={
             "size": asdict(study.size),
+            "robot": study.robot,
             "width_m": study.width,
             "search": searched,
             "arms": [

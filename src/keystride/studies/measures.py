@@ -16,6 +16,7 @@ from keystride.robot.description import Floats
 from keystride.studies.runs import final_policy, study_library
 from keystride.task.config import TaskConfig
 from keystride.task.sampling import EpisodeSampler
+from keystride.training.config import config_of_run
 
 RANDOM_SHARES = {"dataset": 0.0, "random": 1.0}  # share of random keyframes that gives each kind
 THRESHOLD = 0.3  # m, mean distance at keyframes
@@ -119,7 +120,7 @@ def final_errors(run: Path, task: TaskConfig, episodes: int) -> dict[str, Errors
 
 def _measure_final_errors(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:
     """Evaluate on episodes sampled as in training; they are the same for all policies of a study."""
-    library = study_library()
+    library = study_library(config_of_run(run).robot)
     robot = library.robot
     policy, sampler = final_policy(run, robot), EpisodeSampler(robot, library, task)
     kinds = {}

@@ -103,6 +103,7 @@ def run_config(
     task: TaskConfig,
     groups: tuple[RewardGroup, ...] = MULTI_CRITIC,
     stages: tuple[TrainingStage, ...] = (),
+    robot: str = "go2",
 ) -> TrainingConfig:
     """Return the configuration of a run: the CPU preset without its additions to the paper, on the built-in clips."""
     learner = replace(
@@ -119,6 +120,7 @@ def run_config(
     return TrainingConfig(
         name=name,
         runs=folder,
+        robot=robot,
         processes=size.processes,
         evaluation=EvaluationConfig(size.evaluation_robots, size.evaluation_steps, export=False),
         learner=learner,
@@ -128,11 +130,11 @@ def run_config(
 
 
 @cache
-def study_library() -> Library:
+def study_library(robot: str = "go2") -> Library:
     """Return the built-in clips, on which all runs of a study are trained."""
     from keystride.training.build import load_library
 
-    return load_library(TrainingConfig())
+    return load_library(TrainingConfig(robot=robot))
 
 
 def finish_runs(configs: Sequence[TrainingConfig]) -> None:

@@ -73,8 +73,8 @@ class GoalWidths:
     posture: float = 0.2 * 12**0.5
     """Width for the posture in rad, norm over the 12 joints."""
     start: float = 4.0
-    """Factor by which widths start wider: at 0.8 m of error the paper's kernel gives no signal. They narrow as the error falls,
-    never ahead of it."""
+    """Factor by which widths start wider: at 0.8 m of error the paper's kernel gives no signal.
+    They narrow as the error falls, never ahead of it."""
     follow: float = 1.4
     """Width as a multiple of the mean error, between the narrowest width and the initial one."""
     narrowest: float = 1.0
@@ -116,7 +116,7 @@ class TaskConfig:
     tail_steps: tuple[int, int] = (5, 150)
     """Control steps from the last keyframe to the end of an episode, log-uniform. The paper has 50."""
     end_at_joint_limits: bool = False
-    """Whether an episode terminates when a joint hits its stop faster than 1 rad/s, as in the paper for policies that run on the robot.
+    """Whether an episode ends when a joint hits its stop faster than 1 rad/s, as in the paper for policies that run on the robot.
     Resting at a stop, as in sitting or lying down, is allowed."""
     randomize: Literal["nothing", "paper", "robot"] = "nothing"
     """Domain randomization: nothing, the paper's ranges, or these with payloads, weak motors and measurement errors (robot)."""

@@ -35,11 +35,11 @@ class EvaluationConfig:
     robots: int = 256
     """Number of robots, summed over all processes."""
     control_steps: int = 320
-    """Control steps per robot on keyframes from clips, and again on random keyframes; half as many on every other kind that
-    training samples."""
+    """Control steps per robot on keyframes from clips, and again on random keyframes.
+    Half as many on every other kind that training samples."""
     export: bool = True
-    """Whether to export the best policy as policy.onnx whenever it improves. If not, commands that load the run export it on
-    demand."""
+    """Whether to export the best policy as policy.onnx whenever it improves.
+    If not, commands that load the run export it on demand."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class TrainingStage:
     name: str
     """Name of the stage in messages and checkpoints."""
     until: int | None = None
-    """Control steps, counted from the start of the run, at which the stage ends. Optional for the last stage, which ends at
-    learner.steps."""
+    """Control steps, counted from the start of the run, at which the stage ends.
+    Optional for the last stage, which ends at learner.steps."""
     overrides: dict[str, Any] = field(default_factory=dict)
     """Settings that change when the stage begins, nested as in the file. They stay in force until a later stage changes them."""
 
@@ -72,11 +72,11 @@ class TrainingConfig:
     start_from: Path | None = None
     """Policy whose weights initialize the run: the name of a built-in policy, a bundle, a run or a checkpoint."""
     position_teacher: Path | None = None
-    """Policy that a run imitates where keyframes are positions ahead of the robot, while it only imitates
-    (learner.ppo.imitation_steps); elsewhere it imitates the policy that it started from."""
+    """Policy to imitate during learner.ppo.imitation_steps where keyframes are positions ahead of the robot.
+    Elsewhere the run imitates the policy that it started from."""
     processes: int = 0
-    """Number of training processes on this machine, one thread each. 0: one per core, or the largest smaller number that
-    divides the robots evenly."""
+    """Number of training processes on this machine, one thread each.
+    0: one per core, or the largest smaller number that divides the robots evenly."""
     device: str = "cpu"
     """Device of the networks: cpu, cuda or cuda:N. The physics always runs on the CPU."""
     wandb: str | None = None

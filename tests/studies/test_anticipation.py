@@ -1,17 +1,25 @@
-"""Both studies from the command to the page, on sizes that take seconds; nothing is learned."""
+"""The anticipation study: its settings, and the command from training to the page, at sizes that take seconds and teach nothing."""
 
 import json
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from keystride.commands.main import main
 from keystride.learner.checkpoint import checkpoints
+from keystride.studies.anticipation import AnticipationStudy
+from keystride.studies.runs import (
+    Size,
+)
+from keystride.task.rewards import followed_widths
+from keystride.training.config import differences, plain_config, resolved_stages
 
 ITERATION = 8 * 48  # control steps
 SIZES = ["--robots", "8", "--seeds", "1", "--processes", "1", "--episodes", "4"]
@@ -36,38 +44,6 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("anticipation")
     assert main(arguments("anticipation", out, 3)) == 0
     return out
-
-
-def test_critics_are_searched_trained_and_compared_once(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    command = arguments("critics", tmp_path, 1, "--horizons", "25", "50", "--weights", "20")
-    assert main(command) == 0
-    printed = capsys.readouterr().out
-    assert "searching goal weights of the single critic: 0.5, 20" in printed
-    assert "[##############################] 100%: " in printed
-    found = data(tmp_path, "critics")
-    assert set(found["search"]["weights"]) == {"0.5", "20"}
-    errors = {w: sum(kind["mean_m"] for kind in kinds.values()) for w, kinds in found["search"]["weights"].items()}
-    assert f"{found['search']['chosen']:g}" == min(errors, key=lambda weight: errors[weight])
-    assert found["arms"][0]["method"] == "multi-critic"
-    for arm in found["arms"]:
-        assert arm["curves"][0]["steps"] == [0, ITERATION]
-        assert (arm["final"]["random"]["episodes"], arm["samples_to_threshold"]) == (4, [None])
-        assert arm["final"]["random"]["std_m"] > 0.0
-    assert {path.name for path in (tmp_path / "runs").iterdir()} == {
-        "multi-25-50-seed0",
-        "single-0.5-25-50-seed0",
-        "single-20-25-50-seed0",
-    }
-    page = (tmp_path / "critics.html").read_text()
-    assert page.count("<svg") == 1
-    assert "Findings" in page
-    assert "(chosen)" in page
-    assert (tmp_path / "critics-curves.png").read_bytes().startswith(b"\x89PNG")
-    rows = metrics(tmp_path, "multi-25-50-seed0")
-    assert {row["width/position"] for row in rows if "width/position" in row} == {0.8}
-    assert main(command) == 0
-    assert data(tmp_path, "critics") == found
-    assert metrics(tmp_path, "multi-25-50-seed0") == rows
 
 
 def test_both_sights_run_the_papers_scenarios(unbroken: Path) -> None:
@@ -95,17 +71,14 @@ def test_a_study_that_was_killed_ends_as_if_nothing_had_happened(unbroken: Path,
     assert data(tmp_path, "anticipation")["arms"] == data(unbroken, "anticipation")["arms"]
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        (["critics", "--seeds", "0"], "--seeds must be at least 1"),
-        (["critics", "--horizons", "50", "25"], "--horizons"),
-        (["anticipation", "--widths", "0.4", "-1"], "--widths"),
-    ],
-)
-def test_sizes_that_make_no_sense_are_refused(
-    words: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    assert main(["study", *words, "--out", str(tmp_path)]) == 2
-    assert complaint in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+SIZE = Size()
+
+
+def test_runs_of_the_anticipation_study_differ_in_what_is_seen_alone() -> None:
+    study = AnticipationStudy(Path("out"), replace(SIZE, steps=10), (0.8, 0.6, 0.4))
+    ours, theirs = study.config("all", 0), study.config("next", 0)
+    assert set(differences(plain_config(ours), plain_config(theirs))) == {"name", "task.see"}
+    stages = resolved_stages(ours)
+    assert [stage.until for stage in stages] == [3, 6, 10]
+    widths = [followed_widths(stage.config.task.goal_widths, np.full(5, 1.0))[0] for stage in stages]
+    assert widths == pytest.approx([0.8, 0.6, 0.4])
