@@ -62,7 +62,7 @@ def styled_figure(width: float, height: float, margins: Mapping[str, float] | No
     from matplotlib.figure import Figure
 
     with _styled():
-        figure = Figure(figsize=(width, height), layout="constrained" if margins is None else "none")
+        figure = Figure(figsize=(width, height), layout="constrained" if margins is None else None)
         FigureCanvasAgg(figure)
         if margins is not None:
             figure.subplots_adjust(**margins)
