@@ -38,6 +38,7 @@ MATPLOTLIB_STYLE = {
     "figure.facecolor": "white",
     "svg.hashsalt": "keystride",  # makes files reproducible
 }
+NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}  # the same figure gives the same file
 NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _settings_lock = threading.RLock()  # matplotlib's settings are global to the process
 
@@ -75,7 +76,7 @@ def save_figure(figure: Any, path: Path) -> None:
     if kind not in ("png", "svg", "pdf"):
         raise ValueError(f"{path}: the name of a figure must end in .png, .svg or .pdf")
     with open_atomically(path) as file, _styled():
-        figure.savefig(file, format=kind, dpi=150)
+        figure.savefig(file, format=kind, dpi=150, metadata=NO_DATE.get(kind))
 
 
 def as_svg(figure: Any, css_colours: Mapping[str, str] | None = None) -> str:

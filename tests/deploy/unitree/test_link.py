@@ -13,7 +13,6 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.deploy.safety import MotorCommand, brake
-from keystride.deploy.sim.disturbances import Disturbances
 from keystride.deploy.sim.robot import SimulatedGo2
 from keystride.deploy.sim.server import SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.deploy.unitree.codec import (
@@ -216,17 +215,6 @@ def test_the_motion_service_is_released_before_anything_else(participant):
     robot.close()
     source.close()
     link.close()
-
-
-def test_disturbances_pass():
-    disturbances = Disturbances()
-    disturbances.set("loss", 0.2, 1.0, now=10.0)
-    assert disturbances.get("loss", 10.9) == 0.2
-    assert disturbances.get("loss", 11.1) == 0.0
-    with pytest.raises(ValueError, match="expected one of"):
-        disturbances.set("rain", 1.0, 1.0, now=0.0)
-    with pytest.raises(ValueError, match="unknown button"):
-        disturbances.set("button", "Z", 1.0, now=0.0)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null"])

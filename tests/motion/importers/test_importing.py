@@ -1,11 +1,10 @@
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from keystride.motion.clip import mirror_clip
-from keystride.motion.importers.catalogue import IMPORTERS, ImportOptions
+from keystride.motion.importers.catalogue import ImportOptions
 from keystride.motion.importers.importing import (
     INTERNAL,
     Imported,
@@ -92,11 +91,3 @@ def test_the_residual_is_the_median_over_all_clips(tmp_path: Path):
         Imported(one.clip, one.frames, one.figures, np.array(rows)) for one in result for rows in ([1.0, 2.0], [9.0])
     ]
     assert median_residual(some) == 2.0
-
-
-def test_a_format_is_one_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    write_standing(tmp_path / "a.motion")
-    monkeypatch.setitem(IMPORTERS, "mine", replace(IMPORTERS["csv"], suffixes=(".motion",), licence=lambda _: "MIT"))
-    (result,) = import_files("mine", find_files("mine", tmp_path), GO2, ImportOptions())
-    assert isinstance(result, list)
-    assert (result[0].clip.metadata["format"], result[0].clip.metadata["licence"]) == ("mine", "MIT")

@@ -6,7 +6,6 @@ import pytest
 from keystride import geometry
 from keystride.motion.clip import Clip, mirror_clip
 from keystride.motion.quality import Targets, clip_figures
-from keystride.motion.retargeting.fitting import within_motor_speed
 from keystride.motion.retargeting.retarget import Capture, Proportions, length_scale, retarget
 from keystride.motion.signals import clip_feet, foot_clearance
 from keystride.robot.go2 import GO2
@@ -104,12 +103,3 @@ def test_a_mirrored_dog_becomes_the_mirrored_robot():
 def _assert_same(one: Clip, other: Clip) -> None:
     np.testing.assert_allclose(one.base_position, other.base_position, atol=1e-9)
     np.testing.assert_allclose(one.joint_angles, other.joint_angles, atol=1e-9)
-
-
-def test_motors_are_never_outrun():
-    joints = np.tile(GO2.stance, (60, 1))
-    joints[30, 2] -= 1.0  # 50 rad/s there and back
-    calm = within_motor_speed(joints, GO2)
-    assert (np.abs(np.diff(calm, axis=0)) * 50 <= GO2.speed_limit).all()
-    np.testing.assert_array_equal(calm[:, 3:], joints[:, 3:])  # other legs are left alone
-    np.testing.assert_array_equal(calm[:10], joints[:10])

@@ -1,19 +1,12 @@
-"""The studio in a real browser, from an empty page to a saved script."""
+"""A session of the studio in a real browser: keys, marks, play head, forecasts, phones and colours."""
 
 import re
 import wave
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-from keystride.keyframes.files import load_script
-from keystride.robot.catalogue import robot_text
-from keystride.robot.description import Floats
-from keystride.robot.go2 import GO2
-from keystride.studio.server import CAMERA, FIELD_OF_VIEW, LOOK_AT
 
 
 @pytest.fixture
@@ -81,98 +74,6 @@ def test_a_mark_is_dragged_in_time(page: Any):
     page.wait_for_marks("marks[1].time === 0.8")
 
 
-def test_a_ghost_is_dragged_over_the_ground(page: Any):
-    (x0, y0), (x1, y1) = (on_screen(page, np.array([x, 0.0, 0.36])) for x in (0.0, 0.5))
-    hover(page, x0, y0)
-    page.tab.mouse.down()
-    page.tab.mouse.move(x0 + (x1 - x0) / 2, y0 + (y1 - y0) / 2, steps=5)
-    page.tab.mouse.move(x1, y1, steps=5)
-    page.wait_until("JSON.parse(document.getElementById('ks-script').textContent).unsaved")
-    page.tab.mouse.up()
-    moved = saved(page)[0]
-    assert moved.position is not None
-    assert moved.position[0] > 0.1
-    assert abs(moved.position[1]) < 0.2
-    page.press("Control+z")
-    page.wait_until("!JSON.parse(document.getElementById('ks-script').textContent).unsaved")
-
-
-def test_a_posture_is_set_and_the_components_are_ticked(page: Any):
-    page.tab.get_by_label("ask for posture").check()
-    page.wait_for_marks("marks[0].parts[4]")
-    page.tab.get_by_label("posture", exact=True).click()
-    page.tab.get_by_role("option", name="sit", exact=True).click()
-    page.tab.get_by_label("ask for yaw").check()
-    page.wait_for_marks("marks[0].parts[3]")
-    page.tab.get_by_label("ask for x, y").uncheck()
-    page.wait_for_marks("!marks[0].parts[0]")
-    keyframe = saved(page)[0]
-    assert keyframe.posture == "sit"
-    assert keyframe.yaw == 0.0
-    assert keyframe.position is None
-
-
-def test_a_pass_is_played_to_its_end_and_errors_appear(page: Any):
-    page.press("]")
-    page.press("Space")
-    page.wait_for_now("now.playing")
-    page.wait_for_now("!now.playing && now.head === now.end")
-    assert [mark["state"] for mark in page.script()["marks"]] == ["met", "missed"]
-    page.open_panel("Result")
-    rows = page.tab.locator(".ks-errors tr")
-    assert rows.count() == 3
-    assert "missed" in rows.nth(2).inner_text()
-    page.tab.locator("svg text", has_text="path from above").wait_for()
-    page.seek(0.5)
-    page.wait_for_now("Math.abs(now.head - 0.5) < 0.05")
-    assert page.wait_for_marks("marks[1].state === 'active'")[0]["state"] == "met"
-    with page.tab.expect_download() as download:
-        page.tab.get_by_role("button", name="Replay").click()
-    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("<!doctype html>")
-
-
-def test_a_script_is_saved_opened_and_downloaded(served: Any, open_page: Any):
-    page = open_page(served.url)
-    page.press("k")
-    page.wait_for_marks("marks.length === 3")
-    page.open_panel("Files")
-    page.tab.locator("input[value='start.yaml']").last.fill("three")
-    page.tab.get_by_role("button", name="Save").click()
-    page.tab.locator(".ks-message", has_text="Saved three.yaml").wait_for()
-    script = load_script(served.folder / "three.yaml")
-    assert len(script.keyframes) == 3
-    with page.tab.expect_download() as download:
-        page.tab.get_by_role("button", name="Download as JSON").click()
-    copy = Path(served.folder) / "copy.json"
-    download.value.save_as(copy)
-    assert load_script(copy) == script
-    page.tab.get_by_role("button", name="New script").click()
-    page.wait_for_marks("marks.length === 0")
-    page.tab.locator("input[name='file']").set_input_files(copy)
-    page.wait_for_marks("marks.length === 3")
-
-
-def test_a_bad_upload_is_told_in_the_page(page: Any, tmp_path: Path):
-    bad = tmp_path / "bad.yaml"
-    bad.write_text("version: 1\nkeyframes:\n  - time: soon\n    yaw: 1000\n")
-    page.open_panel("Files")
-    page.tab.locator("input[name='file']").set_input_files(bad)
-    message = page.tab.locator(".ks-message")
-    message.wait_for()
-    assert "bad.yaml:3: keyframe 1, time: 'soon' is not a number" in message.inner_text()
-    assert "bad.yaml:4: keyframe 1, yaw: 1000 is beyond its limit" in message.inner_text()
-    assert len(page.script()["marks"]) == 2
-
-
-def test_what_is_not_possible_is_told_and_not_done(page: Any):
-    page.press("ArrowDown")
-    page.tab.get_by_label("ask for x, y").click()
-    page.tab.get_by_text("asks for nothing").wait_for()
-    assert page.script()["marks"][1]["parts"][0]
-    page.tab.wait_for_timeout(500)
-    assert page.tab.get_by_label("ask for x, y").is_checked()
-
-
 def test_two_users_do_not_see_each_other(page: Any, open_page: Any, served: Any):
     other = open_page(served.url, viewport={"width": 500, "height": 400})
     other.press("k")
@@ -222,30 +123,6 @@ def test_several_marks_are_selected_copied_and_deleted(page: Any):
     page.wait_for_marks("marks.length === 4")
 
 
-def test_a_pose_is_taken_from_the_library_and_an_own_one_is_added(page: Any, served: Any):
-    page.tab.get_by_role("button", name="Pose sit", exact=True).click()
-    page.wait_for_marks("marks[0].parts[4]")
-    page.tab.locator("xpath=//*[text()='pose name']/ancestor::*[.//input][1]//input").last.fill("resting")
-    page.tab.get_by_role("button", name="Save this pose").click()
-    own = page.tab.get_by_role("button", name="Pose resting", exact=True)
-    own.wait_for()
-    page.tab.get_by_role("button", name="Save this pose").click()  # the same name again
-    question = page.tab.get_by_role("dialog").filter(has_text="There is already a pose called resting")
-    question.get_by_role("button", name="Cancel").click()
-    page.press("ArrowDown")
-    page.wait_for_script("script.selected === 2")
-    own.click()
-    page.wait_for_marks("marks[1].parts[4]")
-    first, second = saved(page)
-    assert first.posture == "sit"
-    assert isinstance(second.posture, tuple)  # scripts have no name for it
-    assert second.pitch is not None
-    page.open_panel("Keyframe")
-    page.tab.get_by_role("button", name="Delete the pose resting").click()
-    page.tab.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    own.wait_for(state="detached")
-
-
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "device_scale_factor": 1}
 
 
@@ -271,19 +148,6 @@ def test_everything_is_in_reach_on_a_phone(served: Any, open_page: Any):
     page.tab.get_by_role("tab", name="Files").tap()
     page.tab.get_by_role("button", name="New script", exact=True).tap()
     page.wait_for_marks("marks.length === 0")
-
-
-def test_the_live_tab_says_why_no_step_can_begin(page: Any, make_server: Any, open_page: Any, tmp_path: Path):
-    page.open_panel("Live")
-    page.tab.locator(".ks-ladder .ks-doubt", has_text="choose a policy on the Stage tab").wait_for()
-    description = tmp_path / "other.yaml"
-    description.write_text(robot_text(replace(GO2, name="other", stiffness=60.0)))
-    server = make_server(tmp_path, options=("--robot", str(description)))
-    other = open_page(server.url)
-    other.open_panel("Live")
-    other.tab.locator(".ks-ladder .ks-doubt", has_text="started for another robot").wait_for()
-    server.check()
-    server.stop()
 
 
 CLOSE = """version: 1
@@ -370,47 +234,6 @@ def test_each_of_sixty_gems_can_be_clicked(served: Any, open_page: Any):
     page.tab.mouse.click(gem["x"] + 2, gem["y"] + gem["height"] / 2)  # its left corner
     page.wait_for_script("script.selected === 31")
     assert page.tab.evaluate(MISPLACED) == []
-
-
-def number_field(page: Any, label: str) -> Any:
-    return page.tab.locator(f"xpath=//*[text()='{label}']/ancestor::*[.//input][1]//input").last
-
-
-def test_undo_right_after_typing_also_shows_in_the_field(page: Any):
-    field = number_field(page, "time (s)")
-    field.fill("0.6")
-    page.wait_for_marks("marks[0].time === 0.6")
-    page.press("Control+z")
-    page.wait_for_marks("marks[0].time === 0.4")
-    page.tab.wait_for_timeout(300)
-    assert field.input_value() == "0.4"
-    field.fill("0.7")
-    page.wait_for_marks("marks[0].time === 0.7")
-    page.tab.locator('.ks-mark[data-key="2"]').click(position={"x": 0, "y": 44}, force=True)
-    page.wait_for_script("script.selected === 2")
-    page.tab.wait_for_timeout(300)
-    assert field.input_value() == "0.8"
-
-
-def test_sliders_have_names_and_take_the_arrows_after_a_click(page: Any):
-    page.wait_until("[...document.querySelectorAll('#root [role=slider]')].every((slider) => slider.ariaLabel)")
-    page.tab.get_by_label("ask for yaw").check()
-    page.wait_for_marks("marks[0].parts[3]")
-    slider = page.tab.get_by_role("slider", name="yaw (°)")
-    track = page.tab.locator(".mantine-Slider-root").filter(has=slider).bounding_box()
-    page.tab.mouse.click(track["x"] + 0.75 * track["width"], track["y"] + track["height"] / 2)
-    page.wait_until("document.activeElement.getAttribute('role') === 'slider'")
-    page.tab.wait_for_timeout(300)
-    before, head = float(slider.get_attribute("aria-valuenow")), page.now()["head"]
-    page.press("ArrowRight")
-    page.wait_until(f"Number(document.activeElement.getAttribute('aria-valuenow')) === {before + 0.5}")
-    assert page.now()["head"] == head
-    assert page.tab.get_by_label("time (s)", exact=True).count() == 1
-    assert page.tab.get_by_label("y of x, y (m)", exact=True).count() == 1
-    page.tab.locator("#ks-ruler").click(position={"x": 30, "y": 8})  # gives the keyboard back
-    page.open_panel("Files")
-    page.wait_until("document.querySelector('#root [aria-label=\"save as\"]')")
-    assert page.tab.get_by_label("open", exact=True).count() == 1  # and not that of the upload as well
 
 
 def test_the_progress_of_the_forecast_is_shown(page: Any):
@@ -564,34 +387,3 @@ def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> Non
     page.tab.mouse.move((start[0] + end[0]) / 2, (start[1] + end[1]) / 2, steps=3)
     page.tab.mouse.move(*end, steps=3)
     page.tab.mouse.up()
-
-
-def hover(page: Any, x: float, y: float) -> None:
-    """Put the pointer on something of the scene that can be grabbed, as soon as it is drawn."""
-    for attempt in range(300):
-        page.tab.mouse.move(x + attempt % 2, y)
-        if page.tab.evaluate("[...document.querySelectorAll('canvas')].some((e) => e.style.cursor === 'pointer')"):
-            return
-        page.tab.wait_for_timeout(200)
-    raise AssertionError("nothing to grab there")
-
-
-def saved(page: Any) -> tuple[Any, ...]:
-    """The keyframes as a download has them."""
-    page.open_panel("Files")
-    with page.tab.expect_download() as download:
-        page.tab.get_by_role("button", name="Download as YAML").click()
-    return load_script(download.value.path()).keyframes
-
-
-def on_screen(page: Any, point: Floats) -> tuple[float, float]:
-    """Where a point of the stage is drawn while nobody has turned the camera."""
-    eye, target = np.array(CAMERA), np.array(LOOK_AT)
-    ahead = (target - eye) / np.linalg.norm(target - eye)
-    right = np.cross(ahead, [0.0, 0.0, 1.0])
-    right /= np.linalg.norm(right)
-    along = np.array([(point - eye) @ axis for axis in (right, np.cross(right, ahead), ahead)])
-    canvas = page.tab.locator("#root canvas").last.bounding_box()
-    scale = canvas["height"] / 2 / np.tan(FIELD_OF_VIEW / 2)
-    x = canvas["x"] + canvas["width"] / 2 + scale * along[0] / along[2]
-    return float(x), float(canvas["y"] + canvas["height"] / 2 - scale * along[1] / along[2])
