@@ -1,7 +1,10 @@
+import copy
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 
@@ -11,7 +14,7 @@ from keystride.learner.networks import Actor, Critics, Observations, by_length, 
 from keystride.learner.rollout import tensors
 from keystride.motion.library import Library
 from keystride.physics.simulator import CpuSimulator
-from keystride.policy.export import CriticGraph, GraphInputs, PolicyGraph, Trained
+from keystride.policy.export import CriticGraph, GraphInputs, PolicyGraph, Trained, metadata_of, policy_file
 from keystride.policy.interface import BITS, INPUTS
 from keystride.policy.runtime import ExportedCritics, Policy
 from keystride.robot.go2 import GO2
@@ -128,3 +131,29 @@ def test_critics_apart_give_the_values_of_training() -> None:
     seen = packed(Observations(*graph.sight(*given)))
     expected = by_length(lambda state, goals: critics(actor.normalizer(state), goals), seen)
     torch.testing.assert_close(graph(*given), critics.values(expected))
+
+
+@torch.no_grad()
+def test_files_of_equal_networks_hold_their_own_weights_and_files_of_others_their_own_structure(
+    trained: Trained,
+) -> None:
+    given = dict(zip(INPUTS, (values.numpy() for values in inputs(robots=3)), strict=True))
+
+    def exported(one: Trained) -> np.ndarray:
+        session = onnxruntime.InferenceSession(policy_file(one, GO2), providers=["CPUExecutionProvider"])
+        return np.asarray(session.run(["action"], given)[0])
+
+    def expected(one: Trained) -> np.ndarray:
+        components = metadata_of(one, GO2, values=False).goal_components
+        return PolicyGraph(one.actor, GO2, components)(*inputs(robots=3))[1].numpy()
+
+    other = copy.deepcopy(trained)
+    for parameter in other.actor.parameters():
+        parameter.mul_(0.7)
+    other.actor.normalizer.mean.add_(0.3)
+    servo = replace(SMALL, next_goal_time_column=18, servo_column=6)
+    different = replace(trained, actor=Actor(servo, STATE_SIZE, 24, 12).eval())
+    found = [exported(one) for one in (trained, other, different, trained)]
+    for action, one in zip(found, (trained, other, different, trained), strict=True):
+        np.testing.assert_allclose(action, expected(one), rtol=0, atol=1e-5)
+    assert np.abs(found[1] - found[0]).max() > 1e-2

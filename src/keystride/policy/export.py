@@ -8,11 +8,13 @@ import io
 import logging
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxscript.optimizer
 import torch
 from torch import Tensor, nn
 
@@ -159,20 +161,53 @@ def _file(graph: nn.Module, outputs: tuple[str, ...], metadata: Metadata) -> byt
 
 
 def _onnx(graph: nn.Module, outputs: tuple[str, ...]) -> onnx.ModelProto:
+    model = onnx.ModelProto.FromString(_template(_Structure(graph, outputs)))
+    weights = dict(graph.named_parameters()) | dict(graph.named_buffers())
+    for initializer in model.graph.initializer:
+        if initializer.name in weights:
+            values = weights[initializer.name].detach().cpu().numpy()
+            initializer.CopyFrom(onnx.numpy_helper.from_array(values, initializer.name))
+    with _quiet():
+        return onnxscript.optimizer.optimize(model)
+
+
+class _Structure:
+    """All of a graph but the values of its parameters and buffers. Graphs of equal structure compare as equal."""
+
+    def __init__(self, graph: nn.Module, outputs: tuple[str, ...]) -> None:
+        modules = [
+            (name, type(module), {key: repr(value) for key, value in vars(module).items() if key[0] != "_"})
+            for name, module in graph.named_modules()
+        ]
+        values = (*graph.named_parameters(), *graph.named_buffers())
+        tensors = [(name, value.shape, value.dtype) for name, value in values]
+        self.graph, self.outputs, self.parts = graph, outputs, (outputs, modules, tensors)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Structure) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(repr(self.parts))
+
+
+@lru_cache(maxsize=8)
+def _template(structure: _Structure) -> bytes:
+    """Trace a graph, which takes seconds. Only its structure counts: the values of parameters are filled in afterwards."""
     robots, keyframes = torch.export.Dim("B", min=1), torch.export.Dim("K", min=1)
     shapes = tuple({0: robots, 1: keyframes} if "K" in shape else {0: robots} for shape in INPUTS.values())
     with _quiet():
         program = torch.onnx.export(
-            graph,
+            structure.graph,
             tuple(_example(name, shape) for name, shape in INPUTS.items()),
             dynamo=True,
             input_names=list(INPUTS),
-            output_names=list(outputs),
+            output_names=list(structure.outputs),
             dynamic_shapes={"inputs": shapes},
             external_data=False,
+            optimize=False,
         )
     assert program is not None
-    return _without_traces(program.model_proto)
+    return _without_traces(program.model_proto).SerializeToString()
 
 
 def _example(name: str, shape: tuple[Any, ...]) -> Tensor:

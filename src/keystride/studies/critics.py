@@ -15,17 +15,17 @@ from keystride.studies.measures import (
     THRESHOLD,
     Curve,
     Errors,
+    RunResult,
     Verdict,
     across_seeds,
     claim_verdict,
     compare,
     comparison_summary,
-    final_errors,
+    finished_results,
     pooled,
-    read_run_curve,
 )
 from keystride.studies.page import StudyReport
-from keystride.studies.runs import Size, finish_runs, paper_task, run_config, single_critic, size_warning
+from keystride.studies.runs import Size, paper_task, run_config, single_critic, size_warning
 from keystride.training.config import TrainingConfig
 
 PAPER_GOAL_WEIGHT = next(group.advantage_weight for group in MULTI_CRITIC if group.name == "goal")
@@ -99,52 +99,49 @@ def run_critics(study: CriticsStudy) -> StudyReport:
     weights = tuple(dict.fromkeys((PAPER_GOAL_WEIGHT, *study.weights)))
     candidates = {weight: study.config(single(weight), study.horizons[0], 0) for weight in weights}
     print(f"searching goal weights of the single critic: {', '.join(f'{weight:g}' for weight in weights)}", flush=True)
-    finish_runs(list(candidates.values()))
-    found = {weight: _final(study, config) for weight, config in candidates.items()}
-    tuned = min(found, key=lambda weight: _overall(found[weight]))
-    table = search_table(study, found, tuned, {w: read_run_curve(c.folder) for w, c in candidates.items()})
+    results = finished_results(list(candidates.values()), study.size.episodes)
+    found = dict(zip(candidates, results, strict=True))
+    tuned = min(found, key=lambda weight: _overall(found[weight].errors))
+    table = search_table(study, found, tuned)
     print_tables([table])
     methods = [multi(), single(PAPER_GOAL_WEIGHT, " (the paper's)")]
     if tuned == PAPER_GOAL_WEIGHT:
         methods[1] = single(tuned, " (the paper's, best in the search)")
     else:
         methods.append(single(tuned, " (best in the search)"))
-    seeds = range(study.size.seeds)
-    finish_runs([study.config(m, horizon, seed) for horizon in study.horizons for m in methods for seed in seeds])
-    arms = [_arm(study, method, horizon) for horizon in study.horizons for method in methods]
+    cases = [(method, horizon) for horizon in study.horizons for method in methods]
+    configs = [study.config(*case, seed) for case in cases for seed in range(study.size.seeds)]
+    results = finished_results(configs, study.size.episodes)
+    arms = [
+        _arm(method, horizon, results[i * study.size.seeds : (i + 1) * study.size.seeds])
+        for i, (method, horizon) in enumerate(cases)
+    ]
     search = {
-        f"{weight:g}": {kind: errors.as_dict() for kind, errors in kinds.items()} for weight, kinds in found.items()
+        f"{weight:g}": {kind: errors.as_dict() for kind, errors in result.errors.items()}
+        for weight, result in found.items()
     }
     return critics_report(study, arms, table, {"weights": search, "chosen": tuned})
-
-
-def _final(study: CriticsStudy, config: TrainingConfig) -> dict[str, Errors]:
-    return final_errors(config.folder, config.task, study.size.episodes)
 
 
 def _overall(errors: Mapping[str, Errors]) -> float:
     return sum(one.mean for one in errors.values()) / len(errors)
 
 
-def _arm(study: CriticsStudy, method: Method, horizon: Horizon) -> Arm:
-    configs = [study.config(method, horizon, seed) for seed in range(study.size.seeds)]
-    finals = [_final(study, config) for config in configs]
-    errors = {kind: pooled([final[kind] for final in finals]) for kind in RANDOM_SHARES}
-    return Arm(method, horizon, tuple(read_run_curve(config.folder) for config in configs), errors)
+def _arm(method: Method, horizon: Horizon, results: Sequence[RunResult]) -> Arm:
+    errors = {kind: pooled([result.errors[kind] for result in results]) for kind in RANDOM_SHARES}
+    return Arm(method, horizon, tuple(result.curve for result in results), errors)
 
 
-def search_table(
-    study: CriticsStudy, found: Mapping[float, Mapping[str, Errors]], tuned: float, curves: Mapping[float, Curve]
-) -> Table:
+def search_table(study: CriticsStudy, found: Mapping[float, RunResult], tuned: float) -> Table:
     """Return the table of the search for the goal weight."""
     lines = tuple(
         (
             TableCell(f"{weight:g}{' (chosen)' if weight == tuned else ''}"),
-            TableCell(_millions(curves[weight].samples_to_threshold)),
-            *(TableCell(f"{errors.mean:.3f} ± {errors.std:.3f}") for errors in kinds.values()),
-            TableCell(f"{_overall(kinds):.3f}"),
+            TableCell(_millions(result.curve.samples_to_threshold)),
+            *(TableCell(f"{errors.mean:.3f} ± {errors.std:.3f}") for errors in result.errors.values()),
+            TableCell(f"{_overall(result.errors):.3f}"),
         )
-        for weight, kinds in found.items()
+        for weight, result in found.items()
     )
     title = f"Search: goal weight of the single critic, keyframes {_steps(study.horizons[0])} apart, first seed"
     return Table(

@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from keystride.benchmarks.learning import first_at_or_below
 from keystride.evaluation.episodes import run_episodes
 from keystride.files import write_atomically
 from keystride.policy.curve import read_curve
+from keystride.reading import check_model, read_json
 from keystride.robot.description import Floats
-from keystride.studies.runs import final_policy, study_library
+from keystride.studies.runs import check_same_settings, final_policy, finish_runs, study_library
 from keystride.task.config import TaskConfig
 from keystride.task.sampling import EpisodeSampler
-from keystride.training.config import config_of_run
+from keystride.training.config import TrainingConfig, config_of_run, plain_config
 
 RANDOM_SHARES = {"dataset": 0.0, "random": 1.0}  # share of random keyframes that gives each kind
 THRESHOLD = 0.3  # m, mean distance at keyframes
-FINAL = "final.json"  # in the folder of a run
 
 
 @dataclass(frozen=True)
@@ -106,16 +107,75 @@ def pooled(errors: Sequence[Errors]) -> Errors:
     return Errors(by_seed, sum(one.falls for one in errors), sum(one.episodes for one in errors))
 
 
-def final_errors(run: Path, task: TaskConfig, episodes: int) -> dict[str, Errors]:
-    """Return the errors of the final policy of a run by kind of keyframes. They are cached in the folder of the run."""
-    place = run / FINAL
-    kept = json.loads(place.read_text()) if place.is_file() else {}
-    if kept.get("episodes") != episodes:
-        kept = {"episodes": episodes, "kinds": _measure_final_errors(run, task, episodes)}
-        write_atomically(place, json.dumps(kept))
-    return {
-        kind: Errors((np.array(found["distances"]),), found["falls"], episodes) for kind, found in kept["kinds"].items()
+@dataclass(frozen=True)
+class RunResult:
+    """What a study needs of a finished run."""
+
+    curve: Curve
+    errors: Mapping[str, Errors]  # of the final policy, by kind of keyframes
+
+
+class _Final(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    distances: list[float] = Field(min_length=1)
+    falls: int = Field(ge=0)
+
+
+class _Curve(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    steps: list[float] = Field(min_length=1)
+    distance: list[float | None]
+    reward: list[float | None]
+    survival: list[float | None]
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    settings: dict[str, Any]
+    episodes: int = Field(ge=1)
+    final: dict[Literal["dataset", "random"], _Final] = Field(min_length=2)
+    curve: _Curve
+
+
+def result_file(config: TrainingConfig) -> Path:
+    """Return the file that keeps the result of a run: without the run's own folder, it is all that a study needs."""
+    return config.runs.parent / "results" / f"{config.name}.json"
+
+
+def finished_results(configs: Sequence[TrainingConfig], episodes: int) -> list[RunResult]:
+    """Train those of the runs that are not finished, measure and keep their results, and return the results of all."""
+    finish_runs(
+        configs,
+        kept=lambda config: read_result(config, episodes) is not None,
+        keep=lambda config: keep_result(config, episodes),
+    )
+    results = [read_result(config, episodes) for config in configs]
+    return [result for result in results if result is not None]
+
+
+def read_result(config: TrainingConfig, episodes: int) -> RunResult | None:
+    """Return the kept result of a run, or None if there is none for this number of episodes."""
+    place = result_file(config)
+    if not place.is_file():
+        return None
+    kept = check_model(read_json(place), _Result, str(place))
+    check_same_settings(kept.settings, config, place)
+    if kept.episodes != episodes:
+        return None
+    columns = {name: np.array(values, dtype=np.float64) for name, values in kept.curve.model_dump().items()}
+    errors = {kind: Errors((np.array(one.distances),), one.falls, episodes) for kind, one in kept.final.items()}
+    return RunResult(Curve(**columns), errors)
+
+
+def keep_result(config: TrainingConfig, episodes: int) -> None:
+    """Measure the final policy of a finished run and keep the result."""
+    result = {
+        "settings": plain_config(config),
+        "episodes": episodes,
+        "final": _measure_final_errors(config.folder, config.task, episodes),
+        "curve": read_run_curve(config.folder).as_dict(),
     }
+    write_atomically(result_file(config), json.dumps(result))
 
 
 def _measure_final_errors(run: Path, task: TaskConfig, episodes: int) -> dict[str, Any]:

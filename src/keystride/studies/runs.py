@@ -1,12 +1,12 @@
 """Configure and train the runs of a study, one after the other, continuing those that were stopped."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import hypot
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from keystride.errors import UserError
 from keystride.learner.config import CPU, MULTI_CRITIC, RewardGroup
@@ -137,23 +137,37 @@ def study_library(robot: str = "go2") -> Library:
     return load_library(TrainingConfig(robot=robot))
 
 
-def finish_runs(configs: Sequence[TrainingConfig]) -> None:
-    """Train every run to completion. Finished runs are skipped; stopped or killed ones continue from their last checkpoint."""
+def finish_runs(
+    configs: Sequence[TrainingConfig],
+    *,
+    kept: Callable[[TrainingConfig], bool] = lambda config: False,
+    keep: Callable[[TrainingConfig], None] = lambda config: None,
+) -> None:
+    """Train every run to completion. Finished runs are skipped; stopped or killed ones continue from their last checkpoint.
+
+    A run whose result is `kept` needs no folder; `keep` is called for every other run when it is finished.
+    """
+
+    def saved(config: TrainingConfig) -> int:
+        return config.learner.steps if kept(config) else min(_saved(config), config.learner.steps)
+
     total = sum(config.learner.steps for config in configs)
     begun, trained = time.monotonic(), 0
     for number, config in enumerate(configs, start=1):
-        _check_settings(config)
-        left = config.learner.steps - _saved(config)
-        if left <= 0:
+        if kept(config):
             continue
-        done = sum(min(_saved(other), other.learner.steps) for other in configs)
-        remaining = (time.monotonic() - begun) * (total - done) / trained if trained else None
-        print(progress_line(done / total, f"run {number} of {len(configs)}, {config.name}", remaining), flush=True)
-        wait_until_free(config.folder)
-        outcome = train(config, resume=was_started(config.folder))
-        if outcome.stopped_by is not None:
-            raise StudyStopped(outcome.stopped_by)
-        trained += left
+        _check_settings(config)
+        left = config.learner.steps - saved(config)
+        if left > 0:
+            done = sum(map(saved, configs))
+            remaining = (time.monotonic() - begun) * (total - done) / trained if trained else None
+            print(progress_line(done / total, f"run {number} of {len(configs)}, {config.name}", remaining), flush=True)
+            wait_until_free(config.folder)
+            outcome = train(config, resume=was_started(config.folder))
+            if outcome.stopped_by is not None:
+                raise StudyStopped(outcome.stopped_by)
+            trained += left
+        keep(config)
     print(progress_line(1.0, f"{len(configs)} runs finished"), flush=True)
 
 
@@ -184,13 +198,17 @@ def _saved(config: TrainingConfig) -> int:
 
 def _check_settings(config: TrainingConfig) -> None:
     """Raise UserError if the run was started with other settings."""
-    if not (config.folder / "config.yaml").is_file():
-        return
-    changes = differences(plain_config(config_of_run(config.folder)), plain_config(config))
+    if (config.folder / "config.yaml").is_file():
+        check_same_settings(plain_config(config_of_run(config.folder)), config, config.folder)
+
+
+def check_same_settings(settings: Mapping[str, Any], config: TrainingConfig, place: Path) -> None:
+    """Raise UserError if a run with these settings, stored at `place`, is not the one that a study needs."""
+    changes = differences(settings, plain_config(config))
     changes = {path: pair for path, pair in changes.items() if path not in ("name", "runs")}
     if changes:
         differing = "; ".join(f"{path} was {old}, now {new}" for path, (old, new) in changes.items())
-        raise UserError(f"{config.folder} was started with other settings ({differing}): choose another --out")
+        raise UserError(f"{place} was started with other settings ({differing}): choose another --out")
 
 
 def wait_until_free(folder: Path) -> None:
