@@ -266,7 +266,7 @@ class HeadingConfig:
     sway: float = 0.4  # degrees of swaying below which nothing can be said
     sway_error: tuple[float, float] = (12.0, 8.0)  # degrees, and degrees times degrees of swaying
     way: tuple[float, float] = (0.04, 0.4)  # m: shortest and longest way whose direction is compared
-    way_seconds: float = 3.0  # s after which a way begins anew
+    way_seconds: float = 3.0  # s after which a new way begins
     way_error: tuple[float, float] = (18.0, 0.03)  # degrees, and m to the side
     history: int = 100  # low states, to compare a late pose with the time it was captured
 

@@ -162,10 +162,10 @@ def read_log(folder: Path) -> Flight:
     if not np.isfinite(rows["time"]).all() or (np.diff(rows["time"]) < 0.0).any():
         raise FileError(f"{folder}: the times of the rows are not in order")
     about = folder / "about.json"
-    told = read_json(about) if about.exists() else {}
-    if not isinstance(told, dict):
+    metadata = read_json(about) if about.exists() else {}
+    if not isinstance(metadata, dict):
         raise FileError(f"{about}: not a mapping")
-    return Flight(rows, list(_read_events(folder / "events.jsonl")), told)
+    return Flight(rows, list(_read_events(folder / "events.jsonl")), metadata)
 
 
 def _read_part(path: Path) -> np.ndarray:
