@@ -123,7 +123,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
 
     At the end the guards are dismissed only if the robot was never driven or is in damping.
     """
-    script, player = checked(plan, robot, say)
+    script, player = checked_plan(plan, robot, say)
     with ExitStack() as stack:
         commands = [local_guard(plan.interface, plan.domain), *([shlex.split(plan.guard)] if plan.guard else [])]
         guards = Guards([Guard(command) for command in commands])
@@ -155,7 +155,7 @@ def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[P
         yield ready
 
 
-def checked(plan: Plan, robot: Robot, say: Callable[[str], None]) -> tuple[Script, ScriptPlayer]:
+def checked_plan(plan: Plan, robot: Robot, say: Callable[[str], None]) -> tuple[Script, ScriptPlayer]:
     """Run all checks that need no robot, the operator's checklist last. Raise Refused for a plan that fails one."""
     check_ranges(plan)
     script = checked_script(plan.script, robot, doubtful=plan.doubtful)
