@@ -11,7 +11,21 @@ import time
 import pytest
 
 from keystride.commands.main import main
-from keystride.deploy.guard import BRAKES, DISMISSED, HEARTBEAT, Guard, keep_braking, local_guard, silent
+from keystride.deploy.guard import (
+    BRAKE_PERIOD,
+    BRAKED_WITHIN,
+    BRAKES,
+    DISMISSED,
+    GUARD_SENTENCE,
+    HEARTBEAT,
+    HEARTBEAT_TIMEOUT,
+    Guard,
+    Silence,
+    keep_braking,
+    local_guard,
+    silent,
+    tell,
+)
 from keystride.deploy.unitree.codec import BRAKE
 from keystride.robot.go2 import GO2
 
@@ -27,10 +41,10 @@ def pipes():
             os.close(end)
 
 
-def answer(pipes, act) -> tuple[bool, bytes]:
+def answer(pipes, act) -> tuple[Silence | None, bytes]:
     """What the guard makes of it, and what it answers."""
     source, to, answers, out = pipes
-    result: list[bool] = []
+    result: list[Silence | None] = []
     thread = threading.Thread(target=lambda: result.append(silent(source, out, 0.05)))
     thread.start()
     act(to)
@@ -39,23 +53,63 @@ def answer(pipes, act) -> tuple[bool, bytes]:
 
 
 def test_silence_after_a_heartbeat_is_noticed(pipes):
-    braked, said = answer(pipes, lambda to: os.write(to, HEARTBEAT))
-    assert braked
+    begun = time.monotonic()
+    silence, said = answer(pipes, lambda to: os.write(to, HEARTBEAT))
+    assert silence is not None
+    assert silence.heard_at + 0.05 + silence.woken_late <= time.monotonic()
+    assert silence.heard_at >= begun
     assert said.endswith(BRAKES)
 
 
+def test_the_time_until_the_brake_is_told_apart_from_the_delay_of_the_machine():
+    match = GUARD_SENTENCE.search(Silence(heard_at=10.0, woken_late=0.004).sentence(10.0495))
+    assert match is not None
+    assert match.groups() == ("49.5", "4.0")
+
+
+def test_the_guard_brakes_before_its_time_is_over():
+    """The timeout, and the time to make and send a command."""
+    assert HEARTBEAT_TIMEOUT + 2 * BRAKE_PERIOD <= BRAKED_WITHIN
+
+
+def test_a_guard_says_that_it_braked_after_it_has_braked():
+    read, write = os.pipe()
+    done: list[str] = []
+    os.close(write)
+
+    def send() -> None:
+        done.append("sent")
+        if len(done) < 3:
+            raise ConnectionError("gone")
+
+    keep_braking(send, 0.1, read, lambda: done.append("said"))
+    os.close(read)
+    assert done[:4] == ["sent", "sent", "sent", "said"]
+    assert done.count("said") == 1
+
+
+def test_what_a_guard_says_goes_into_a_closed_pipe_without_harm():
+    read, write = os.pipe()
+    tell(write, "braked")
+    assert select.select([read], [], [], 30.0)[0]
+    assert os.read(read, 100) == b"braked\n"
+    os.close(read)
+    tell(write, "into the void")
+    os.close(write)
+
+
 def test_dismissed_it_does_nothing(pipes):
-    braked, said = answer(pipes, lambda to: os.write(to, HEARTBEAT + DISMISSED))
-    assert not braked
+    silence, said = answer(pipes, lambda to: os.write(to, HEARTBEAT + DISMISSED))
+    assert silence is None
     assert BRAKES not in said
 
 
 def test_a_pipe_that_closes_while_driving_is_silence(pipes):
-    assert answer(pipes, lambda to: (os.write(to, HEARTBEAT), os.close(to)))[0]
+    assert answer(pipes, lambda to: (os.write(to, HEARTBEAT), os.close(to)))[0] is not None
 
 
 def test_a_pipe_that_closes_before_anything_was_driven_is_not(pipes):
-    assert not answer(pipes, os.close)[0]
+    assert answer(pipes, os.close)[0] is None
 
 
 def started_guard(silence: float = 0.5) -> Guard:
@@ -138,7 +192,7 @@ def test_a_guard_that_would_never_brake_or_always_does_not_start(silence, capsys
     assert "outside the range 0.02 to 0.2 s" in capsys.readouterr().err
 
 
-def test_a_guard_whose_connection_hangs_up_stays_and_brakes():
+def test_a_guard_whose_connection_hangs_up_stays_and_brakes(capfd):
     """The guard's own process on the network, with a simulated robot in this one."""
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
     from keystride.deploy.clock import Ticker
@@ -166,3 +220,4 @@ def test_a_guard_whose_connection_hangs_up_stays_and_brakes():
     guard.dismiss(safe=True)
     life.stop()
     robot.close()
+    assert GUARD_SENTENCE.search(capfd.readouterr().err)

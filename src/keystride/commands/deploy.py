@@ -161,7 +161,7 @@ class DeployGuard:
     domain: int = 0
     """DDS domain; robots use 0."""
 
-    silence: float = 0.05
+    silence: float = 0.045
     """Seconds without a heartbeat before it brakes, 0.02 to 0.2."""
 
     def run(self) -> int:

@@ -12,23 +12,28 @@ ssh, where it survives a failure of this computer or its cable (`keystride deplo
 
 import contextlib
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from keystride.deploy.clock import GUARD_PRIORITY, Lateness, Latest, clock_ticks, real_time
 
-HEARTBEAT_TIMEOUT = 0.05  # s without a heartbeat after which the guard brakes
+BRAKED_WITHIN = 0.05  # s from the last heartbeat to the first brake command
+HEARTBEAT_TIMEOUT = 0.045  # s without a heartbeat after which the guard brakes, which leaves time to do so
 SILENCE_RANGE = (0.02, 0.2)  # s: allowed values of this timeout
 BRAKING = 5.0  # s of brake commands after the deployment has ended
 BRAKE_PERIOD = 0.002  # s between brake commands
 DISCOVERY_TIMEOUT = 5.0  # s to wait for the robot to be discovered
-HEARTBEAT_EVERY = 4  # commands per heartbeat
+HEARTBEAT_EVERY = 2  # commands per heartbeat
 NO_ANSWER = 1.0  # s without an answer after which the guard counts as lost
 
+GUARD_SENTENCE = re.compile(r"guard: braked ([0-9.]+) ms after the last heartbeat, woken ([0-9.]+) ms late")
 STANDING_BY, NO_ROBOT = b"standing by\n", b"no robot\n"
 HEARTBEAT, DISMISSED, BRAKES = b".", b"!", b"B"
 
@@ -176,21 +181,39 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
     with real_time(GUARD_PRIORITY, whole_process=True):
         with contextlib.suppress(BrokenPipeError):  # the deployment is gone, which `silent` notices
             os.write(1, STANDING_BY)
-        if not silent(0, 1, silence):
+        heard = silent(0, 1, silence)
+        if heard is None:
             return 0
-        keep_braking(lambda: commands.send(sample), BRAKING, source=0)
+        keep_braking(lambda: commands.send(sample), BRAKING, 0, lambda: tell(2, heard.sentence(time.monotonic())))
     return 1
 
 
-def keep_braking(send: Callable[[], None], seconds: float, source: int) -> None:
+def tell(descriptor: int, text: str) -> None:
+    """Write a line from a thread of its own: a frozen terminal would block it, and a closed one would raise."""
+
+    def write() -> None:
+        with contextlib.suppress(OSError):
+            os.write(descriptor, f"{text}\n".encode())
+
+    threading.Thread(target=write, daemon=True).start()
+
+
+def keep_braking(
+    send: Callable[[], None], seconds: float, source: int, braked: Callable[[], None] = lambda: None
+) -> None:
     """Send brake commands until dismissed, or until `seconds` after the pipe was closed.
 
     One that fails does not prevent the next. As long as the deployment lives, the robot may come back into reach.
+    `braked` is called after the first one that was sent.
     """
     end: float | None = None
+    first = True
     for now in clock_ticks(BRAKE_PERIOD, Lateness()):
         with contextlib.suppress(Exception):
             send()
+            if first:
+                first = False
+                braked()
         if end is None and select.select([source], [], [], 0.0)[0]:
             data = os.read(source, 4096)
             if DISMISSED in data:
@@ -200,23 +223,39 @@ def keep_braking(send: Callable[[], None], seconds: float, source: int) -> None:
             return
 
 
-def silent(source: int, answers: int, silence: float) -> bool:
-    """Read heartbeats until they stop (return True) or the guard is dismissed (return False).
+@dataclass(frozen=True)
+class Silence:
+    """The end of the heartbeats, by the guard's own clock."""
+
+    heard_at: float  # s, when the last heartbeat was read
+    woken_late: float  # s after the timeout at which the machine woke the guard; 0 if the pipe was closed
+
+    def sentence(self, braked_at: float) -> str:
+        after, late = 1000 * (braked_at - self.heard_at), 1000 * self.woken_late
+        return f"guard: braked {after:.1f} ms after the last heartbeat, woken {late:.1f} ms late by the machine"
+
+
+def silent(source: int, answers: int, silence: float) -> Silence | None:
+    """Read heartbeats until they stop; return None if the guard is dismissed instead.
 
     Before the first heartbeat the robot has not been driven, so silence means nothing.
     """
     os.set_blocking(answers, False)
-    deadline: float | None = None
+    heard_at: float | None = None
     while True:
-        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-        data = os.read(source, 4096) if select.select([source], [], [], left)[0] else b""
+        left = None if heard_at is None else max(heard_at + silence - time.monotonic(), 0.0)
+        more = bool(select.select([source], [], [], left)[0])
+        now = time.monotonic()
+        data = os.read(source, 4096) if more else b""
         if DISMISSED in data:
-            return False
+            return None
         if not data:  # no heartbeat in time, or the pipe was closed
             with contextlib.suppress(OSError):
                 os.write(answers, BRAKES)
-            return deadline is not None
-        deadline = time.monotonic() + silence
+            if heard_at is None:
+                return None
+            return Silence(heard_at, 0.0 if more else max(now - heard_at - silence, 0.0))
+        heard_at = now
         with contextlib.suppress(OSError):
             os.write(answers, HEARTBEAT)
 

@@ -3,10 +3,10 @@
 `PolicyPlayer` runs an exported policy. The stubs need none: an open-loop trot towards the next keyframe, and faulty
 variants of it. They ignore roll, pitch, posture and height, and are used only when the self-test or a test names one."""
 
+import ctypes
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Protocol
 
 import numpy as np
@@ -145,15 +145,48 @@ class SlowStub(TrotStub):
         return super().step(state, goals, step)
 
 
+BLOCKED_AT = 50  # step
+
+
+def hold_interpreter(seconds: float) -> None:
+    """Sleep with the interpreter lock held, so that no other thread of the process runs."""
+    ctypes.PyDLL(None).usleep(round(1e6 * seconds))
+
+
 class HogStub(TrotStub):
-    """Holds the interpreter lock for 0.5 s once it walks, so that no other thread of the process runs."""
+    """Blocks the whole process for a while once it walks."""
+
+    blocked = 0.5  # s
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(robot)
+        self._has_blocked = False
 
     def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
-        if step == 50:
-            until = time.monotonic() + 0.5
-            while time.monotonic() < until:
-                sum(repeat(0, 10_000_000))  # does not release the lock meanwhile
+        if step >= BLOCKED_AT and not self._has_blocked:  # a busy machine may skip a step
+            self._has_blocked = True
+            hold_interpreter(self.blocked)
         return super().step(state, goals, step)
+
+
+class StiffStub(TrotStub):
+    """Has other gains than those of standing up, both of them."""
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(robot)
+        self.gains = uniform(140.0, 4.0)
+
+
+class LeapStub(HogStub):
+    """Blocks the whole process for less than the guard waits for, then folds a leg at once."""
+
+    blocked = 0.03  # s
+
+    def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
+        targets = super().step(state, goals, step)
+        if BLOCKED_AT <= step < BLOCKED_AT + 3:
+            targets[5] = self.robot.lower[5]
+        return targets
 
 
 class RunawayStub(TrotStub):
@@ -176,6 +209,8 @@ STUBS: dict[str, Callable[[Robot], TrotStub]] = {
     "STUB-TROT": TrotStub,
     "STUB-SLOW": SlowStub,
     "STUB-HOG": HogStub,
+    "STUB-LEAP": LeapStub,
+    "STUB-STIFF": StiffStub,
     "STUB-RUNAWAY": RunawayStub,
     "STUB-SHAPE": ShapeStub,
 }

@@ -3,7 +3,9 @@ import pytest
 
 from keystride import geometry
 from keystride.deploy.safety import MotorCommand
+from keystride.deploy.sim.disturbances import Disturbances
 from keystride.deploy.sim.robot import COMMAND_TIMEOUT, SILENT, Noise, SimulatedGo2
+from keystride.deploy.unitree.codec import encode_state
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import standing_height
 
@@ -98,3 +100,11 @@ def test_the_same_seed_is_the_same_robot():
     first, second = (standing(noise=Noise(), seed=4).sense() for _ in range(2))
     assert (first.joint_angles == second.joint_angles).all()
     assert (first.accelerometer == second.accelerometer).all()
+
+
+def test_ticks_that_count_too_fast_do_so_in_every_state_however_irregular_these_are():
+    disturbances, robot = Disturbances(), SimulatedGo2(GO2)
+    disturbances.set("ticks_fast", 20, 1.0, now=0.0)
+    states = [(2, 0.0), (4, 0.0012), (6, 0.004), (8, 0.0041)]
+    records = [disturbances.disturb_state(encode_state(GO2, robot.sense(), tick), now) for tick, now in states]
+    assert (np.diff([int(record["tick"]) for record in records]) == 22).all()

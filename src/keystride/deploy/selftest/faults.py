@@ -6,9 +6,10 @@ from typing import Any
 from keystride.deploy.unitree.codec import BATTERY_DISCHARGING
 
 # Lines that the deployment prints, in order.
-GUARD_LINE, STANDING_UP_LINE, RUNNING_LINE, STOPPING_LINE = MARKS = (
+GUARD_LINE, STANDING_UP_LINE, READY_LINE, RUNNING_LINE, STOPPING_LINE = MARKS = (
     "guard ready",
     "idle -> standing up",
+    "standing up -> ready",
     "ready -> running",
     "running -> stopping",
 )
@@ -68,6 +69,9 @@ class Case:
     never_stiff: bool = False
     unknown: bool | None = False  # whether its state must be called unknown; then the operator gives up. None: it may
     gives_up: bool = True
+    guarded: bool = False  # a guard has to brake within its time
+    bounded: bool = False  # the flight log has to show that no command changes targets and gains by too much
+    stalled: float = 0.0  # s without a command that this log has to show, followed by a leap of the policy's target
     held: bool = False  # whether joints may be held at the end, because no command arrives
     still_commanded: bool | None = None  # whether commands must arrive until the end
     back_to_normal: bool = False  # the robot's motion service holds the motors at the end
@@ -99,8 +103,7 @@ PROCESS: tuple[Case, ...] = (
     _damps("Ctrl-S, then the emergency key", Act("keys", "\x13 ")),
     _damps("terminal frozen, then the emergency key", Act("freeze and key", " ")),
     _damps("terminal closed", Act("hang up")),
-    _damps("SIGINT", Act("signal", "SIGINT")),
-    _damps("SIGTERM", Act("signal", "SIGTERM")),
+    *(_damps(name, Act("signal", name)) for name in ("SIGINT", "SIGTERM", "SIGTSTP")),
     _comes_down("s key", Act("key", "s"), "stopped by the operator"),
     Case(
         "s key while standing up",
@@ -125,7 +128,7 @@ PROCESS: tuple[Case, ...] = (
         "the guard brakes the robot",
         KILLED,
         does=Act("kill"),
-        soft_within=0.3,
+        guarded=True,
         still_commanded=True,
     ),
     Case(
@@ -144,7 +147,7 @@ PROCESS: tuple[Case, ...] = (
             KILLED,
             does=Act("kill"),
             after=line,
-            soft_within=0.3,
+            guarded=True,
             still_commanded=True,
         )
         for state, line in (("standing up", STANDING_UP_LINE), ("lying down", STOPPING_LINE))
@@ -154,23 +157,56 @@ PROCESS: tuple[Case, ...] = (
         "the guard brakes the robot, damping on return",
         STOPPED,
         does=Act("stop", "1.0"),
-        soft_within=0.3,
+        guarded=True,
+    ),
+    Case(
+        "process and guard stopped for 1 s, as in a suspended computer",
+        "damping on return",
+        STOPPED,
+        does=Act("stop both", "1.0"),
+        soft_within=1.3,
+        upright=False,
+    ),
+    Case(
+        "process and guard stopped for 1 s, guard on the robot's computer",
+        "the second guard brakes the robot, damping on return",
+        STOPPED,
+        does=Act("stop both", "1.0"),
+        deploy=("--guard", "SECOND"),
+        guarded=True,
     ),
     Case(
         "policy blocks the whole process",
         "the guard brakes the robot, damping on return",
         STOPPED,
         policy="STUB-HOG",
-        upright=False,
+        guarded=True,
+    ),
+    Case(
+        "policy blocks the whole process for 30 ms, then its target leaps",
+        "continues, plays the script, moves no target by more than 0.24 rad per command",
+        PLAYED,
+        policy="STUB-LEAP",
+        deploy=("--log", "FOLDER"),
+        bounded=True,
+        stalled=0.025,
+    ),
+    Case(
+        "policy with other gains than those of standing up",
+        "continues, plays the script, changes gains by at most 0.8 N m/rad and 0.06 N m s/rad per command",
+        PLAYED,
+        policy="STUB-STIFF",
+        deploy=("--log", "FOLDER"),
+        bounded=True,
     ),
     Case(
         "second deployment started meanwhile",
         "refuses the second, plays the script",
         PLAYED,
-        does=Act("start again"),
-        after=STANDING_UP_LINE,
+        does=Act("start again"),  # starts the first when the second has ended
+        after=READY_LINE,
         at=0.0,
-        deploy=("--start-after", "4"),  # so that the first still runs when the second is up
+        deploy=("--start-after", "3600"),
         prints="another program sends commands",
     ),
     Case(
@@ -199,7 +235,7 @@ PROCESS: tuple[Case, ...] = (
         KILLED,
         does=Act("kill both"),
         deploy=("--guard", "SECOND"),
-        soft_within=0.3,
+        guarded=True,
         still_commanded=True,
     ),
 )

@@ -1,9 +1,16 @@
-"""The processes of the self-test: the simulated robot, and the deployment with a controlling terminal of its own."""
+"""The processes of the self-test: the simulated robot, and the deployment with a controlling terminal of its own.
+
+Both are forked from a process that has imported the program, since starting two interpreters takes longer than most rows.
+"""
 
 import contextlib
+import fcntl
 import json
+import multiprocessing
 import os
 import re
+import resource
+import runpy
 import select
 import signal
 import socket
@@ -15,17 +22,17 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import pairwise
+from multiprocessing import reduction
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import SystemRandom
+from typing import Any
 
 from keystride.deploy.clock import Latest, Ticker, real_time
 from keystride.deploy.selftest.faults import MARKS, STANDING_UP_LINE, UNKNOWN_LINE, Act, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
-TAKE_TERMINAL = (
-    "import fcntl, os, resource, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); limit = int(sys.argv[1]);"
-    "resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)); os.execv(sys.argv[2], sys.argv[2:])"
-)
+PRELOADED = ["keystride.commands.main", "keystride.deploy.selftest.processes", "keystride.deploy.sim.server"]
 NORMAL_PRIORITY = (
     "import os, sys; os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)); os.execv(sys.argv[1], sys.argv[1:])"
 )
@@ -91,37 +98,73 @@ class Output:
         self._thread.join()
 
 
+class Descriptor:
+    """A file descriptor that a forked process receives as a number of its own."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> tuple[Callable[..., int], tuple[object]]:
+        return _received, (reduction.DupFd(self.number),)
+
+
+def _received(duplicate: Any) -> int:
+    return duplicate.detach()
+
+
+def started(words: list[str], standard_input: int, output: int, file_size: int = NO_LIMIT) -> BaseProcess:
+    """Start `keystride deploy WORDS` in a session of its own, with its input as controlling terminal if it is one.
+
+    No file that it writes can grow beyond `file_size` bytes.
+    """
+    context = multiprocessing.get_context("forkserver")
+    if sys.platform == "linux":  # elsewhere, libraries that were loaded before may not survive a fork
+        context.set_forkserver_preload(PRELOADED)
+    process = context.Process(target=_run, args=(words, Descriptor(standard_input), Descriptor(output), file_size))
+    process.start()
+    return process
+
+
+def _run(words: list[str], standard_input: int, output: int, file_size: int) -> None:
+    os.setsid()
+    for number, descriptor in enumerate((standard_input, output, output)):
+        os.dup2(descriptor, number)
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        setattr(sys, name, os.fdopen(number, mode, buffering=1, closefd=False))
+    sys.argv = ["keystride", "deploy", *words]
+    runpy.run_module("keystride", run_name="__main__", alter_sys=True)
+
+
 class RobotProcess:
     def __init__(self, options: tuple[str, ...], domain: int, port: int, record: Path) -> None:
         words = ["sim", "--control", "--domain", str(domain), "--pose-port", str(port), "--record", str(record)]
-        self.process = subprocess.Popen(
-            [*PROGRAM, *words, *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        assert self.process.stdout is not None
-        self.output = Output(self.process.stdout.fileno(), ROBOT_UP)
+        inside, self._control = os.pipe()
+        self._read, output = os.pipe()
+        self.process = started([*words, *options], inside, output)
+        for descriptor in (inside, output):
+            os.close(descriptor)
+        self.output = Output(self._read, ROBOT_UP)
 
     def disturb(self, disturbance: Disturb) -> float:
         """Start a disturbance; return the time at which it was sent."""
-        assert self.process.stdin is not None
         message = asdict(disturbance)
         line = json.dumps({"disturb": message.pop("name"), **message}) + "\n"
         at = time.monotonic()
-        self.process.stdin.write(line.encode())
-        self.process.stdin.flush()
+        os.write(self._control, line.encode())
         return at
 
     def close(self) -> None:
         """End the process, which then writes its record."""
         self.output.marks[ROBOT_UP].wait(START)
         time.sleep(0.1)
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        os.close(self._control)
         _ended(self.process, 30.0)
         self.output.join()
+        self.output.close()
+        os.close(self._read)
 
 
 class DeployUnderTest:
@@ -132,9 +175,7 @@ class DeployUnderTest:
         self._inside = os.ttyname(inside)
         read, write = os.pipe() if output == "pipe" else (self._terminal, inside)
         self._read = read
-
-        command = [sys.executable, "-c", TAKE_TERMINAL, str(file_size), *PROGRAM, "go2", *words]
-        self.process = subprocess.Popen(command, stdin=inside, stdout=write, stderr=write, start_new_session=True)
+        self.process = started(["go2", *words], inside, write, file_size)
         for descriptor in {inside, write}:
             os.close(descriptor)
         self.output = Output(read, *MARKS, QUESTION, UNKNOWN_LINE)
@@ -143,7 +184,7 @@ class DeployUnderTest:
     def reaches(self, mark: str) -> bool:
         """Wait until a mark is printed; return False if the process ends first."""
         until = time.monotonic() + START
-        while time.monotonic() < until and self.process.poll() is None:
+        while time.monotonic() < until and self.process.is_alive():
             if self.output.marks[mark].wait(0.02):
                 return True
         return False
@@ -188,19 +229,27 @@ class DeployUnderTest:
 
     def signal(self, what: str) -> float:
         at = time.monotonic()
-        self.process.send_signal(signal.Signals[what])
+        self._send(self.process.pid, signal.Signals[what])
         return at
 
     def stop(self, what: str) -> float:
+        return self._stop(float(what), self.process.pid)
+
+    def stop_both(self, what: str) -> float:
+        return self._stop(float(what), self._guard(), self.process.pid)
+
+    def _stop(self, seconds: float, *processes: int | None) -> float:
         at = time.monotonic()
-        self.process.send_signal(signal.SIGSTOP)
-        time.sleep(float(what))
-        self.process.send_signal(signal.SIGCONT)
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for process in processes:
+                self._send(process, number)
+            if number == signal.SIGSTOP:
+                time.sleep(seconds)
         return at
 
     def kill(self, what: str) -> float:
         at = time.monotonic()
-        self.process.kill()
+        self._send(self.process.pid, signal.SIGKILL)
         return at
 
     def kill_guard(self, what: str) -> float:
@@ -214,7 +263,7 @@ class DeployUnderTest:
         return self._signal_guard(signal.SIGSTOP)
 
     def start_again(self, what: str) -> float:
-        """Run the same command a second time until it ends, and add what it prints to the output."""
+        """Run the same command a second time until it ends, add what it prints to the output, and start the first."""
         at = time.monotonic()
         words = [f"{word}.second" if before == "--report" else word for before, word in pairwise(["", *self._words])]
         command = [sys.executable, "-c", NORMAL_PRIORITY, *PROGRAM, "go2", *words]
@@ -222,6 +271,7 @@ class DeployUnderTest:
             command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START
         )
         self.output.lines += f"{second.stdout}{second.stderr}".splitlines()
+        self.key("\n")
         return at
 
     def wait(self, what: str) -> float:
@@ -229,8 +279,14 @@ class DeployUnderTest:
 
     def _signal_guard(self, number: int) -> float:
         guard, at = self._guard(), time.monotonic()
-        os.kill(guard, number)
+        self._send(guard, number)
         return at
+
+    @staticmethod
+    def _send(process: int | None, number: int) -> None:
+        assert process is not None
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(process, number)
 
     def _guard(self) -> int:
         """Return the process id of its own guard, the first one that it prints."""
@@ -258,6 +314,7 @@ OPERATOR_ACTS: dict[str, Callable[[DeployUnderTest, str], float]] = {
     "close output": DeployUnderTest.close_output,
     "signal": DeployUnderTest.signal,
     "stop": DeployUnderTest.stop,
+    "stop both": DeployUnderTest.stop_both,
     "kill": DeployUnderTest.kill,
     "kill guard": DeployUnderTest.kill_guard,
     "kill both": DeployUnderTest.kill_both,
@@ -315,10 +372,10 @@ class WaitingWatch:
         self._loop.stop()
 
 
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> int | None:
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
+def _ended(process: BaseProcess, seconds: float) -> int | None:
+    process.join(seconds)
+    code = process.exitcode
+    if code is None:
         process.kill()
-        process.wait()
-        return None
+        process.join()
+    return code

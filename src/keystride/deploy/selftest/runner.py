@@ -18,7 +18,11 @@ import numpy as np
 
 from keystride import geometry
 from keystride.deploy.clock import real_time, real_time_allowed
+from keystride.deploy.fault_checks import Limits
+from keystride.deploy.guard import BRAKED_WITHIN, GUARD_SENTENCE
+from keystride.deploy.log.flight import read_log
 from keystride.deploy.preflight import open_player
+from keystride.deploy.safety import LONGEST_STEP
 from keystride.deploy.selftest.faults import CALM, CASES, GROUPS, PLAYED, UNKNOWN_LINE, Case, Disturb
 from keystride.deploy.selftest.processes import (
     FULL_DISK,
@@ -55,6 +59,7 @@ BEFORE_GIVING_UP = 0.5  # s that the operator waits
 LIMP = "the robot lies limp"
 EMPTY_DOMAIN = 230  # DDS domain without a robot
 ATTEMPTS = 3
+ROUNDING = 1e-5  # a flight log has single precision
 NO_REAL_TIME = (
     "This machine is too busy to keep a robot under control without real-time priority, which this user does not have: "
     "see docs/deploy.md for how to grant it."
@@ -87,6 +92,8 @@ class Truth:
     heard_stiffness: Floats  # (T,) the same, of the last command received
     commanded: np.ndarray  # (T,) bool: commands were arriving
     motion_service: np.ndarray  # (T,) bool: the robot's motion service held the motors
+    sent: Floats  # (N,) s, when each command that the robot received was sent, by the sender
+    sent_stiffness: Floats  # (N,) largest of the joints, N m/rad
 
     @classmethod
     def read(cls, path: Path) -> "Truth":
@@ -100,6 +107,8 @@ class Truth:
                 heard.max(axis=1),
                 file["commanded"],
                 file["motion_service"],
+                file["sent"],
+                file["sent_stiffness"],
             )
 
     def at(self, moment: float) -> int:
@@ -109,6 +118,12 @@ class Truth:
         """Return the seconds until no joint is held any more, other than by the robot's motion service."""
         held = self.time[(np.where(self.motion_service, self.heard_stiffness, self.stiffness)) > 0.0]
         return max(float(held[-1]) - moment, 0.0) if len(held) else 0.0
+
+    @property
+    def unattended(self) -> float:
+        """Return the longest time from a command that holds joints to the next command, s; infinity if it was the last."""
+        waits = np.diff(self.sent, append=np.inf)[self.sent_stiffness > 0.0]
+        return float(waits.max(initial=0.0))
 
     def rise_after(self, moment: float) -> float:
         """Return by how much the trunk rises above its height at a moment, m."""
@@ -179,7 +194,7 @@ def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Pa
         robot.disturb(case.before)
     limit = FULL_DISK if case.disk_full else NO_LIMIT
     deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output, limit)
-    watch = WaitingWatch(deploy.output, robot.process.pid, deploy.process.pid)
+    watch = WaitingWatch(deploy.output, robot.process.pid or 0, deploy.process.pid or 0)
     if not case.confirmed and deploy.reaches(QUESTION):
         deploy.key("n\n")
     caused: float | None = None
@@ -224,7 +239,9 @@ def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -
         save_script(script, path)
         run = run_processes(case, case.policy or policy, path, domain, Path(folder))
         truth = Truth.read(Path(folder) / "record.npz")
-    wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
+        wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
+        if case.bounded:
+            wrong += _wrong_log(case, Path(folder) / "log", robot)
     if case.exit_code == PLAYED and run.started is not None:
         wrong += _wrong_place(truth.misses(WALK_SCRIPT, run.started, robot).max(), calm_miss(robot, policy) + MARGIN)
     if wrong and run.late >= KEPT_WAITING:
@@ -270,12 +287,45 @@ def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
         yield f"joints were held for longer than {case.soft_within} s"
     if case.controlled and run.caused is not None and truth.soft_after(run.caused) < DESCENT:
         yield "the robot was dropped, not laid down"
+    if case.guarded:
+        yield from _wrong_guard(run, truth)
     if case.no_higher and (run.caused is None or truth.rise_after(run.caused) > RISE):
         yield "the robot rose after it was told to stop"
     if case.still_commanded is not None and truth.commanded[-1] != case.still_commanded:
         yield "no commands arrived" if case.still_commanded else "commands still arrived"
     if case.back_to_normal and not truth.motion_service[-1]:
         yield "the robot's motion service does not hold the motors"
+
+
+def _wrong_guard(run: Run, truth: Truth) -> Iterator[str]:
+    """Yield what is wrong with the time until the brake, by the robot's record and by the guard's own clock.
+
+    What the machine adds is no fault of the guard's: it is measured, and taken off.
+    """
+    if truth.unattended > BRAKED_WITHIN + run.late:
+        yield f"joints were held for {1000 * truth.unattended:.1f} ms without a command"
+    found = [match for line in run.lines if (match := GUARD_SENTENCE.search(line))]
+    if not found:
+        yield "no guard said that it braked"
+    for braked, late in (map(float, match.groups()) for match in found):
+        if braked - late > 1000 * BRAKED_WITHIN:
+            yield f"a guard braked after {braked:.1f} ms, {late:.1f} ms late by the machine"
+
+
+def _wrong_log(case: Case, log: Path, robot: Robot) -> Iterator[str]:
+    """Yield what is wrong with the commands in a flight log, of which each row is one."""
+    limits, rows = Limits(), read_log(log).rows
+    driven = np.any(rows["stiffness"], axis=1)
+    pairs = driven[1:] & driven[:-1]
+    allowed = {"target": limits.target_rate, "stiffness": limits.gain_rate[0], "damping": limits.gain_rate[1]}
+    for name, rate in allowed.items():
+        change = float(np.abs(np.diff(rows[name].astype(np.float64), axis=0))[pairs].max(initial=0.0))
+        if change > rate * LONGEST_STEP + ROUNDING:
+            yield f"a command changed the {name} by {change:.3f}, allowed {rate * LONGEST_STEP:.3f}"
+    gap = float(np.diff(rows["time"])[pairs].max(initial=0.0))
+    leap = float(np.nanmax(np.abs(np.diff(rows["policy_target"], axis=0))))
+    if case.stalled and (gap < case.stalled or leap < 2 * limits.target_rate * LONGEST_STEP):
+        yield f"the stall was not seen: {1000 * gap:.1f} ms without a command, a leap of {leap:.2f} rad"
 
 
 def _wrong_place(missed: float, allowed: float) -> Iterator[str]:
@@ -302,6 +352,8 @@ def _happened(case: Case, run: Run, truth: Truth, robot: Robot) -> str:
     if run.caused is None:
         return re.sub(r"error: \S+?: ", "error: ", run.reason)  # without the name of a temporary file
     words = f"joints released after {truth.soft_after(run.caused):.2f} s, trunk at {truth.position[-1, 2]:.2f} m"
+    if case.guarded:
+        words += f", at most {1000 * truth.unattended:.0f} ms without a command"
     return f"{run.reason}; {words}" if case.reason else words
 
 

@@ -10,8 +10,6 @@ from keystride.deploy.pose.source import Pose
 from keystride.deploy.unitree.codec import BATTERY_DISCHARGING, BUTTON_BYTES, BUTTONS, encode_buttons
 from keystride.deploy.unitree.wire_format import Record
 
-STATE_PERIOD = 0.002  # s between states
-
 # Name and value without a disturbance. Motors are numbered as on the robot's board.
 DISTURBANCES: dict[str, Any] = {
     "loss": 0.0,  # share of messages lost, each way
@@ -64,6 +62,7 @@ class Disturbances:
     _state: Record | None = None
     _pose: Pose | None = None
     _lost: float = 0.0
+    _ticks: int = 0  # that were counted too many
     _before: float | None = None
 
     def set(self, name: str, value: Any, seconds: float, now: float) -> None:
@@ -90,7 +89,8 @@ class Disturbances:
             return record
         if self.get("states_frozen", now) and self._state is not None:
             return self._state.copy()
-        record["tick"] += int(self.get("ticks_fast", now) * self.since("ticks_fast", now) / STATE_PERIOD)
+        self._ticks += self.get("ticks_fast", now)
+        record["tick"] += self._ticks
         self._disturb_imu(record["imu_state"], now)
         self._disturb_motors(record["motor_state"], now)
         record["bms_state"]["soc"] = int(self.get("battery", now))

@@ -70,7 +70,7 @@ class SimulatedConfig:
     pose_port: int = DEFAULT_PORT
     pose_latency: float = 0.008  # s
     seed: int = 0
-    record: Path | None = None  # .npz of the true states and commands, 50 rows per second
+    record: Path | None = None  # .npz of the true states, 50 rows per second, and of when commands were sent
 
 
 def simulated_world(robot: Robot, config: SimulatedConfig) -> SimulatedGo2:
@@ -87,6 +87,7 @@ class SimulatedRobot:
         self.mode = "normal" if config.sport else ""
         self.closed = False
         self.rows: list[tuple[np.ndarray, ...]] = []
+        self.commands: list[tuple[float, float]] = []  # when each was sent, by its sender; its largest stiffness
         self._random = np.random.default_rng(config.seed + 1)
         self._hold = Ramp(self.world.data.qpos[7:].copy(), ())  # what the robot's own motion service does
         self._hold_since = 0.0
@@ -146,6 +147,7 @@ class SimulatedRobot:
         if is_sealed(sample.record) and not self._lost(now) and not self.disturbances.get("deaf", now):
             command = decode_command(self.world.robot, sample.record)
             self._commands.append((now + self._delay(now), command))
+            self.commands.append((sample.sample_info.source_timestamp / 1e9, float(command.stiffness.max())))
 
     def _obey(self, now: float) -> None:
         self.mode = self.disturbances.get("motion_service", now) or self.mode
@@ -249,6 +251,7 @@ class SimulatedRobot:
         columns: dict[str, Any] = {
             name: np.array(values) for name, values in zip(names, zip(*self.rows, strict=True), strict=True)
         }
+        columns["sent"], columns["sent_stiffness"] = np.array(self.commands).reshape(-1, 2).T
         with open_atomically(self.config.record) as file:
             np.savez(file, **columns)
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from cyclonedds import idl
-from cyclonedds.core import InstanceState, Policy, Qos, ReadCondition, SampleState, ViewState, WaitSet
+from cyclonedds.core import GuardCondition, InstanceState, Policy, Qos, ReadCondition, SampleState, ViewState, WaitSet
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.idl import annotations, types
 from cyclonedds.pub import DataWriter
@@ -170,13 +170,15 @@ class Subscription:
         self._kind = kind
         self._waitset = WaitSet(participant)
         self._waitset.attach(ReadCondition(self._reader, _ANY))
+        self._wake = GuardCondition(participant)
+        self._waitset.attach(self._wake)
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name=topic, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         while not self._closed.is_set():
-            self._waitset.wait(duration(milliseconds=100))
+            self._waitset.wait(duration(seconds=1))
             for sample in self._take():
                 if isinstance(sample, self._kind):  # a notice that a writer has left is not a sample
                     self._received(sample)
@@ -190,6 +192,7 @@ class Subscription:
 
     def close(self) -> None:
         self._closed.set()
+        self._wake.set(True)
         self._thread.join(timeout=2.0)
 
 

@@ -17,8 +17,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from keystride.deploy.selftest.processes import NO_LIMIT, PROGRAM, ROBOT_UP, TAKE_TERMINAL
+from keystride.deploy.selftest.processes import PROGRAM, ROBOT_UP
 
+TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+)
 EMERGENCY_KEY = b"\x03"  # Ctrl-C: emergency stop of a running deployment; ends one that is preparing
 START_KEY, LIE_DOWN_KEY = b"\r", b"s"
 INSIST = 1.0  # s from the key to a signal, if the robot is not in damping by then
@@ -115,7 +118,7 @@ class DeployProcess:
         terminal, inside = os.openpty()
         read, write = os.pipe()
         words = [*words, "--status", str(write)]
-        command = [sys.executable, "-c", TAKE_TERMINAL, str(NO_LIMIT), *PROGRAM, "go2", *words]
+        command = [sys.executable, "-c", TAKE_TERMINAL, *PROGRAM, "go2", *words]
         try:
             process = subprocess.Popen(
                 command, stdin=inside, stdout=inside, stderr=inside, start_new_session=True, pass_fds=(write,)
