@@ -34,6 +34,8 @@ def test_it_ends_with_its_input_and_writes_its_record(tmp_path: Path):
     assert "unknown disturbance 'rain'" in complaints
     with np.load(record, allow_pickle=False) as saved:
         columns = {name: saved[name] for name in saved.files}
+    for name in ("sent", "sent_stiffness"):  # a value per command
+        assert len(columns.pop(name)) == 0
     assert len({len(values) for values in columns.values()}) == 1
     assert columns["qpos"].shape[1] == 19
     assert not columns["commanded"].any()  # nobody sent a command
