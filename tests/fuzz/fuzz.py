@@ -79,7 +79,7 @@ def damaged(content: bytes, seed: Seed, random: Random) -> bytes:
 
 def judge(path: Path, message: str) -> str:
     """An error is clear when each of its lines is short, printable, names the file or its folder, and has no Python in it."""
-    names = {path.name, path.parent.name, "walk.npz", "other.npz", "go2.xml"} | {
+    names = {path.name, path.parent.name, "walk.npz", "other.npz", "go2.xml", "robot.xml", "robot.yaml"} | {
         one.name for one in path.parent.iterdir()
     }
     for line in message.split("\n"):

@@ -169,6 +169,42 @@ def damage_yaml(content: bytes, random: Random) -> bytes:
     return yaml.safe_dump(damage_tree(yaml.safe_load(content), random), sort_keys=False).encode()
 
 
+GREEDY = (  # what a model of MuJoCo can ask for in few bytes
+    '<replicate count="1000000000"><geom size="1"/></replicate>',
+    '<composite type="cable" count="100000 1 1"/>',
+    '<texture name="t" type="2d" builtin="flat" width="30000" height="30000"/>',
+    '<mesh name="m" builtin="supertorus" params="100000 1 1 1"/>',
+    '<hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/>',
+    '<size memory="1T" nuser_body="1000000000" nkey="1000000000"/>',
+    '<include file="../secret.xml"/>',
+    '<include file="robot.xml"/>',
+    '<mesh name="m" file="/dev/zero"/>',
+    '<plugin plugin="x"/>',
+    '<numeric name="n" size="400000000"/>',
+    "<body>" * 300 + "</body>" * 300,
+    '<geom size="1"/>' * 20_000,
+    "<body><joint/></body>" * 20_000,
+)
+
+
+def damage_xml(content: bytes, random: Random) -> bytes:
+    """Change an element or an attribute, or ask for a lot."""
+    text, action = content.decode(), random.randrange(5)
+    if action == 0:
+        return damage_text(content, random)
+    elements = list(re.finditer(r"<[a-z][^>]*>", text))
+    chosen = random.choice(elements)
+    if action == 1:
+        place = chosen.end()
+        return (text[:place] + random.choice(GREEDY) + text[place:]).encode()
+    if action == 2:
+        return (text[: chosen.start()] + text[chosen.end() :]).encode()
+    values = list(re.finditer(r'"[^"]*"', text))
+    value = random.choice(values)
+    other = random.choice((*NUMBERS, *TEXTS, random.choice(values).group()[1:-1])) if action == 3 else ""
+    return (text[: value.start()] + f'"{other}"' + text[value.end() :]).encode(errors="surrogatepass")
+
+
 def damage_npz(content: bytes, random: Random) -> bytes:
     """Change arrays, their headers, or the archive around them."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -315,6 +351,7 @@ BY_KIND = {
     "json": damage_json,
     "jsonl": damage_lines,
     "yaml": damage_yaml,
+    "xml": damage_xml,
     "npz": damage_npz,
     "safetensors": damage_safetensors,
     "onnx": damage_onnx,

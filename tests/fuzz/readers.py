@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
 from seeds import script, swaying, tiny_trainer
 
@@ -14,6 +15,7 @@ from keystride.deploy.log.flight import read_log
 from keystride.deploy.log.replay import STATE_COLOURS, flight_summary, simulate
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.errors import FileError, UserError
+from keystride.evaluation.rendering.replay import robot_shapes
 from keystride.keyframes.feasibility import script_warnings
 from keystride.keyframes.files import load_script, parse_script
 from keystride.keyframes.resolve import resolve
@@ -21,16 +23,18 @@ from keystride.motion.clip import CLIP_ARRAYS, Clip, load_clip
 from keystride.motion.importers.animal import load_selection, load_skeleton
 from keystride.motion.importers.importing import INTERNAL, ImportOptions, RefusedFile, import_files
 from keystride.motion.library import Library, load_library_clips
+from keystride.physics.simulator import training_model
 from keystride.policy.curve import read_curve
 from keystride.policy.runtime import ExportedCritics, Policy
 from keystride.robot.catalogue import load_robot
 from keystride.robot.go2 import GO2
-from keystride.robot.model import load_model
+from keystride.studies.measures import read_result
 from keystride.studio.document.draft import from_script
+from keystride.studio.document.pose_library import PoseLibrary
 from keystride.studio.page.page_channel import read_events
 from keystride.studio.unsaved_work import DraftsFolder
 from keystride.training.checks import check
-from keystride.training.config import read_config, resolved_stages
+from keystride.training.config import TrainingConfig, read_config, resolved_stages
 
 
 def import_motion(kind: str) -> Callable[[Path], None]:
@@ -135,9 +139,21 @@ def read_recipe(path: Path) -> None:
 
 
 def read_robot(path: Path) -> None:
-    robot = load_robot(path)
+    """The description, and the model that it names; as training simulates it, and as pages draw it."""
+    home = next(folder for folder in path.parents if (folder / "robot.yaml").exists())
+    robot = load_robot(home / "robot.yaml")
     assert np.isfinite(robot.stance).all()
-    load_model(robot)
+    model = training_model(robot)
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data)
+    robot_shapes(robot)
+
+
+def read_poses(path: Path) -> None:
+    library = PoseLibrary(path.parent, GO2)
+    for pose in library.own().values():
+        assert np.isfinite([*pose.joints, pose.height, pose.roll, pose.pitch]).all()
+    assert library.poses()
 
 
 def read_flight(path: Path) -> None:
@@ -173,6 +189,14 @@ def read_page(path: Path) -> None:
     read_events(path.read_text(encoding="utf-8", errors="replace"))
 
 
+def read_study(path: Path) -> None:
+    """The kept result of a run, as a study goes on with it."""
+    result = read_result(TrainingConfig(name="run", runs=path.parents[1] / "runs"), episodes=2)
+    if result is not None:
+        for errors in result.errors.values():
+            errors.as_dict()
+
+
 def read_metrics(path: Path) -> None:
     read_curve(path)
 
@@ -194,6 +218,8 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "robot": read_robot,
     "flight": read_flight,
     "draft": read_draft,
+    "poses": read_poses,
+    "study": read_study,
     "page_events": read_page,
     "pose": read_pose,
     "run": read_run,

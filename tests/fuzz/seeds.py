@@ -12,7 +12,9 @@ import yaml
 from keystride import geometry
 from keystride.deploy.log.flight import FlightLog
 from keystride.deploy.pose.source import Pose, pose_message
+from keystride.files import write_atomically
 from keystride.keyframes.files import save_script
+from keystride.keyframes.postures import named_postures
 from keystride.keyframes.script import Keyframe, Script
 from keystride.learner.config import CPU, DiscriminatorConfig, NetworkConfig
 from keystride.motion.clip import Clip, make_clip, save_clip
@@ -23,8 +25,11 @@ from keystride.robot.catalogue import robot_text
 from keystride.robot.description import Floats, Robot
 from keystride.robot.go2 import GO2
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
+from keystride.robot.model import write_png
+from keystride.studies.measures import RANDOM_SHARES, result_file
 from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import Document
+from keystride.studio.document.pose_library import PoseLibrary
 from keystride.studio.unsaved_work import DraftsFolder, dump
 from keystride.training.config import TrainingConfig, plain_config, write_config
 
@@ -63,9 +68,14 @@ SEEDS = {
     "critic": Seed("critic", "critic.onnx", "onnx", 4),
     "recipe": Seed("recipe", "recipe.yaml", "yaml", 8),
     "robot": Seed("robot", "robot.yaml", "yaml", 6),
+    "robot_model": Seed("robot", "robot.xml", "xml", 10),
+    "robot_include": Seed("robot", "legs.xml", "xml", 3),
+    "robot_mesh": Seed("robot", "assets/hat.obj", "text", 2),
+    "robot_texture": Seed("robot", "assets/skin.png", "text", 1),
     "flight": Seed("flight", "part-00000.npz", "npz", 6),
     "flight_events": Seed("flight", "events.jsonl", "jsonl", 3),
     "flight_about": Seed("flight", "about.json", "json", 2),
+    "poses": Seed("poses", ".keystride-poses.json", "json", 4),
     "draft": Seed("draft", ".keystride-drafts/tab.json", "json", 6),
     "page_events": Seed("page_events", "events.json", "json", 2),
     "pose": Seed("pose", "pose.json", "json", 3),
@@ -73,6 +83,8 @@ SEEDS = {
     "weights": Seed("bundle", "bundle/weights.safetensors", "safetensors", 5),
     "figures": Seed("pack", "bundle/figures.json", "json", 1),
     "curve": Seed("pack", "bundle/curve.json", "json", 1),
+    "notes": Seed("pack", "bundle/notes.md", "text", 1),
+    "study_result": Seed("study", "results/run.json", "json", 3),
     "metrics": Seed("curve", "metrics.jsonl", "text", 4),
     "state": Seed("checkpoint", "run/checkpoints/00000001/learner.json", "json", 6),
     "tensors": Seed("checkpoint", "run/checkpoints/00000001/learner.safetensors", "safetensors", 4),
@@ -111,12 +123,15 @@ def write_seeds(folder: Path, names: tuple[str, ...] = tuple(SEEDS)) -> None:
         "policy": lambda place: shutil.copy(SHIPPED / "go2-pose" / "policy.onnx", place),
         "critic": lambda place: shutil.copy(SHIPPED / "go2-pose" / "critic.onnx", place),
         **dict.fromkeys(
-            ("config", "weights", "figures", "curve"),
+            ("config", "weights", "figures", "curve", "notes"),
             lambda place: shutil.copytree(SHIPPED / "go2-pose", place / "bundle"),
         ),
+        "study_result": study_result,
         "metrics": lambda place: (place / "metrics.jsonl").write_text(metrics()),
         "recipe": lambda place: (place / "recipe.yaml").write_text(recipe()),
         "robot": lambda place: (place / "robot.yaml").write_text(robot_text(GO2)),
+        **dict.fromkeys(("robot_model", "robot_include", "robot_mesh", "robot_texture"), robot_folder),
+        "poses": lambda place: PoseLibrary(place, GO2).save("mine", named_postures(GO2)["sit"]),
         **dict.fromkeys(("flight", "flight_events", "flight_about"), flight),
         "draft": draft,
         "page_events": lambda place: (place / "events.json").write_text(PAGE_EVENTS),
@@ -204,6 +219,15 @@ def metrics() -> str:
     return "\n".join(map(json.dumps, rows)) + "\n"
 
 
+def study_result(place: Path) -> None:
+    """What a study keeps of a run."""
+    config = TrainingConfig(name="run", runs=place / "runs")
+    columns = {"steps": [10.0, 20.0], "distance": [0.4, 0.3], "reward": [0.1, None], "survival": [1.0, 0.9]}
+    final = {kind: {"distances": [0.1, 0.2], "falls": 0} for kind in RANDOM_SHARES}
+    result = {"settings": plain_config(config), "episodes": 2, "final": final, "curve": columns}
+    write_atomically(result_file(config), json.dumps(result))
+
+
 PAGE_EVENTS = 'keystride:{"session":"abc","events":[[1,"select",[2,3]],[2,"time",0.5],[3,"open","walk.yaml"]]}'
 
 
@@ -212,6 +236,25 @@ def recipe() -> str:
     stages = [{"name": "first", "until": 1000, "overrides": {"task": {"randomize": "nothing"}}}, {"name": "second"}]
     settings = {"preset": "single-critic", **plain_config(TrainingConfig(learner=replace(CPU, steps=2000)))}
     return yaml.safe_dump({**settings, "stages": stages}, sort_keys=False)
+
+
+def robot_folder(place: Path) -> None:
+    """A robot of which the model includes its bodies and has a mesh and a texture."""
+    model = GO2.model_path.read_text()
+    begin, end = model.index('<body name="FL_hip"'), model.index("</body>\n  </worldbody>")
+    (place / "legs.xml").write_text(f"<mujocoinclude>\n{model[begin:end]}</mujocoinclude>\n")
+    model = (
+        f'{model[:begin]}<geom type="mesh" mesh="hat" material="skin" mass="0"/><include file="legs.xml"/>{model[end:]}'
+    )
+    assets = '<mesh name="hat" file="hat.obj"/><texture name="skin" type="2d" file="skin.png"/>'
+    model = model.replace("</asset>", f'{assets}<material name="skin" texture="skin"/></asset>')
+    (place / "robot.xml").write_text(model.replace("<compiler ", '<compiler meshdir="assets" texturedir="assets" '))
+    (place / "assets").mkdir()
+    corners = ["0 0 0", "0.1 0 0", "0 0.1 0", "0 0 0.1"]
+    faces = ["1 3 2", "1 2 4", "1 4 3", "2 3 4"]
+    (place / "assets" / "hat.obj").write_text("".join([f"v {x}\n" for x in corners] + [f"f {x}\n" for x in faces]))
+    write_png(place / "assets" / "skin.png", np.zeros((8, 8, 3), np.uint8))
+    (place / "robot.yaml").write_text(robot_text(replace(GO2, model_path=Path("robot.xml"))))
 
 
 def flight(place: Path) -> None:

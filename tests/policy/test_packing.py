@@ -100,7 +100,9 @@ def test_a_folder_that_is_no_bundle_is_never_replaced(run_folder: Path, tmp_path
 
 def test_figures_of_another_kind_leave_the_bundle_as_it_is(copy: Path) -> None:
     figures = copy.parent / "figures.json"
-    for text in ("{", "3", '{"rows": 3}', '{"rows": [{"suite": "matching"}]}', '{"mean": 1}'):
+    row = {"suite": "a", "scenario": "b", "goal": 1, "metric": "c", "mean": 1, "std": 1, "episodes": 1, "falls": 0}
+    analogous = json.dumps([row | {"analogous": "wide"}])
+    for text in ("{", "3", '{"rows": 3}', '{"rows": [{"suite": "matching"}]}', '{"mean": 1}', analogous):
         figures.write_text(text)
         refuse(copy, copy, FileError, r"figures\.json: ", figures=figures)
 

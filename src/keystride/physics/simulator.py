@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from keystride import geometry
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints
-from keystride.robot.model import DAMPING_COLUMN, MAX_LAG_STEPS, STIFFNESS_COLUMN, VOLTAGE_COLUMN, load_spec
+from keystride.robot.model import DAMPING_COLUMN, MAX_LAG_STEPS, PHYSICS_DT, STIFFNESS_COLUMN, VOLTAGE_COLUMN, load_spec
 
-PHYSICS_DT = 0.005  # s
 PHYSICS_STEPS = 4  # a control step: 20 ms
 
 

@@ -65,6 +65,7 @@ class _Row(BaseModel):
     episodes: int
     falls: int
     paper: float | None = None
+    analogous: float | None = None
 
 
 MOST_NOTES = MIB

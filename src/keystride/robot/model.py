@@ -13,7 +13,12 @@ from keystride.files import open_atomically
 from keystride.reading import one_line
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
+from keystride.robot.model_file import check_model_file
 
+PHYSICS_DT = 0.005  # s
+SHIPPED = Path(__file__).parent  # models that need no check
+FREE_JOINT = 7  # coordinates: position and quaternion
+NOT_READABLE = (ValueError, RuntimeError)  # what MuJoCo raises for models
 SUPPLY_VOLTAGE = 28.0  # V; torque and speed do not depend on it, only the split into current and voltage does
 STIFFNESS_COLUMN, DAMPING_COLUMN, VOLTAGE_COLUMN = 4, 6, 7  # of `actuator_gainprm` in MuJoCo's DC motor
 MAX_LAG_STEPS = 6  # paper, domain randomization table: actuator lag in physics steps
@@ -21,9 +26,11 @@ MAX_LAG_STEPS = 6  # paper, domain randomization table: actuator lag in physics 
 
 def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
     """Return the editable model. Without visuals it is the same robot, but faster to step."""
+    if robot.model_path.parent != SHIPPED:
+        check_model_file(robot.model_path)
     try:
         spec = mujoco.MjSpec.from_file(str(robot.model_path))
-    except ValueError as error:
+    except NOT_READABLE as error:
         raise FileError(f"{robot.model_path}: not a model that MuJoCo can read: {one_line(error)}") from error
     for kind, needed, parts in (("joint", robot.joint_names, spec.joints), ("site", robot.foot_sites, spec.sites)):
         there = [part.name for part in parts if part.name]
@@ -33,12 +40,37 @@ def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
                     f"no {kind} {one_line(repr(name), 60)}, which the description of {one_line(robot.name, 60)} names"
                 )
                 raise FileError(f"{robot.model_path}: {message}; it has {one_line(', '.join(there), 300)}")
+    if robot.base_body not in [body.name for body in spec.bodies[1:2]]:
+        shown = one_line(repr(robot.base_body), 60)
+        raise FileError(
+            f"{robot.model_path}: the first body is not {shown}, the base_body of {one_line(robot.name, 60)}"
+        )
     spec.compiler.discardvisual = not visual
     for name, torque, speed in zip(robot.joint_names, robot.torque_limit, robot.speed_limit, strict=True):
         _add_motor(spec, robot, name, float(torque), float(speed))
     for leg, site in zip(robot.leg_names, robot.foot_sites, strict=True):
         _add_touch(spec, f"{leg}_touch", spec.site(site), 2 * robot.foot_radius)
+    if robot.model_path.parent != SHIPPED:
+        _check_compiled(spec, robot)
     return spec
+
+
+def _check_compiled(spec: mujoco.MjSpec, robot: Robot) -> None:
+    """Raise FileError if the model cannot be compiled, or is not one that keystride can simulate."""
+    try:
+        model = spec.compile()
+    except NOT_READABLE as error:
+        raise FileError(f"{robot.model_path}: MuJoCo cannot compile it: {one_line(error)}") from error
+    joints = [model.joint(row).name for row in range(model.njnt)]
+    if model.nq != FREE_JOINT + len(robot.joint_names) or joints[1:] != list(robot.joint_names):
+        there = one_line(", ".join(map(repr, joints)), 300)
+        allowed = f"a free joint, then the hinges {', '.join(robot.joint_names)}"
+        raise FileError(f"{robot.model_path}: the joints are {there}; allowed: {one_line(allowed, 300)}")
+    if model.opt.timestep != PHYSICS_DT:
+        raise FileError(f"{robot.model_path}: the timestep is {model.opt.timestep:g} s; allowed: {PHYSICS_DT:g} s")
+    if model.nbody != 2 + len(robot.joint_names):  # with the world
+        allowed = f"{1 + len(robot.joint_names)}, the base and one at each joint; fusestatic='true' joins fixed ones"
+        raise FileError(f"{robot.model_path}: {model.nbody - 1} bodies; allowed: {allowed}")
 
 
 def load_model(robot: Robot, *, visual: bool = True) -> mujoco.MjModel:
@@ -104,8 +136,12 @@ class VisualShape:
 
 
 def visual_shapes(model: mujoco.MjModel) -> list[VisualShape]:
-    """Return what is visible of the robot, without the floor and the collision shapes."""
-    geoms = np.flatnonzero((model.geom_bodyid != WORLD) & np.isin(model.geom_group, SEEN_GROUPS))
+    """Return the visible primitives of the robot, without the floor, the collision shapes and meshes."""
+    geoms = np.flatnonzero(
+        (model.geom_bodyid != WORLD)
+        & np.isin(model.geom_group, SEEN_GROUPS)
+        & np.isin(model.geom_type, list(GEOM_KINDS))
+    )
     return [_visual_shape(model, int(geom)) for geom in geoms]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from keystride.benchmarks.learning import first_at_or_below
 from keystride.evaluation.episodes import run_episodes
@@ -127,6 +127,12 @@ class _Curve(BaseModel):
     distance: list[float | None]
     reward: list[float | None]
     survival: list[float | None]
+
+    @model_validator(mode="after")
+    def _one_value_per_evaluation(self) -> "_Curve":
+        if {len(self.distance), len(self.reward), len(self.survival)} != {len(self.steps)}:
+            raise ValueError("the columns differ in length; allowed: one value for each of steps")
+        return self
 
 
 class _Result(BaseModel):

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from math import hypot
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from keystride.learner.config import CPU, MULTI_CRITIC, RewardGroup
 from keystride.motion.library import Library
 from keystride.policy.bundle import run_checkpoint
 from keystride.policy.runtime import Network, Policy
+from keystride.reading import MOST_NAMED, one_line
 from keystride.robot.description import Robot
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
 from keystride.training.config import EvaluationConfig, TrainingConfig, TrainingStage, differences, plain_config
@@ -207,7 +209,11 @@ def check_same_settings(settings: Mapping[str, Any], config: TrainingConfig, pla
     changes = differences(settings, plain_config(config))
     changes = {path: pair for path, pair in changes.items() if path not in ("name", "runs")}
     if changes:
-        differing = "; ".join(f"{path} was {old}, now {new}" for path, (old, new) in changes.items())
+        parts = (
+            f"{one_line(path, 60)} was {one_line(old, 60)}, now {one_line(new, 60)}"
+            for path, (old, new) in changes.items()
+        )
+        differing = "; ".join(islice(parts, MOST_NAMED)) + ("; and more" if len(changes) > MOST_NAMED else "")
         raise UserError(f"{place} was started with other settings ({differing}): choose another --out")
 
 

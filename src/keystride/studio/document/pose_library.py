@@ -7,14 +7,15 @@ import json
 import threading
 from math import radians
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import BaseModel, Field, FiniteFloat
 
 from keystride.errors import FileError
 from keystride.files import write_atomically
 from keystride.keyframes.postures import Posture, named_postures
-from keystride.reading import parse_json, read_text
+from keystride.reading import check_model, one_line, parse_json, read_text
 from keystride.robot.description import Robot
 
 FILE = ".keystride-poses.json"
@@ -43,13 +44,13 @@ class PoseLibrary:
             return dict(self.built_in)
 
     def own(self) -> dict[str, Posture]:
-        """Return the user's own poses by name. Raise ValueError if the file is invalid, OSError if it cannot be read."""
+        """Return the user's own poses by name. Raise FileError if the file is invalid, OSError if it cannot be read."""
         try:
             return _parse(parse_json(read_text(self._path, MAX_LIBRARY_BYTES)), self._robot)
         except FileNotFoundError:
             return {}
         except FileError as error:
-            raise ValueError(f"{FILE} is not a pose library: {error}") from error
+            raise FileError(f"{FILE} is not a pose library: {error}") from error
 
     def changed(self) -> bool:
         """Return whether the file has changed since the last call; other sessions write to it too."""
@@ -91,22 +92,31 @@ def _fields(pose: Posture) -> dict[str, Any]:
     return {"height": round(pose.height, 3), "roll": roll, "pitch": pitch, "airborne": pose.airborne, "joints": joints}
 
 
+class _StoredPose(BaseModel):
+    height: float = Field(ge=0.0, le=MAX_HEIGHT)
+    roll: float = Field(ge=-MAX_TILT, le=MAX_TILT)
+    pitch: float = Field(ge=-MAX_TILT, le=MAX_TILT)
+    airborne: bool
+    joints: list[FiniteFloat]
+
+
+class _Stored(BaseModel):
+    version: Literal[1]
+    poses: dict[str, _StoredPose] = Field(max_length=MAX_POSES)
+
+
 def _parse(stored: Any, robot: Robot) -> dict[str, Posture]:
-    try:
-        if stored["version"] != 1 or len(stored["poses"]) > MAX_POSES:
-            raise ValueError("unknown version, or too many poses")
-        return {str(name)[:MAX_NAME]: _pose(fields, robot) for name, fields in stored["poses"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
-        raise ValueError(f"{FILE} is not a pose library: {error}") from error
+    poses = check_model(stored, _Stored, "version 1").poses
+    for name in poses:
+        if not 1 <= len(name) <= MAX_NAME or not name.isprintable():
+            shown = one_line(repr(name), 60)
+            raise FileError(f"poses: {shown} is not a name; allowed: 1 to {MAX_NAME} printable characters")
+    return {name: _pose(name, pose, robot) for name, pose in poses.items()}
 
 
-def _pose(fields: dict[str, Any], robot: Robot) -> Posture:
-    numbers = [float(fields[name]) for name in ("height", "roll", "pitch")]
-    joints = np.radians(np.array(fields["joints"], dtype=float))
-    if joints.shape != robot.stance.shape or not np.isfinite([*numbers, *joints]).all():
-        raise ValueError(f"a pose needs a height, a tilt and {len(robot.stance)} joint angles")
-    height, roll, pitch = numbers
-    if not 0.0 <= height <= MAX_HEIGHT or max(abs(roll), abs(pitch)) > MAX_TILT:
-        raise ValueError("a height or tilt is out of range")
-    joints = np.clip(joints, robot.lower, robot.upper)
-    return Posture(joints, height, radians(roll), radians(pitch), bool(fields["airborne"]))
+def _pose(name: str, stored: _StoredPose, robot: Robot) -> Posture:
+    if len(stored.joints) != len(robot.stance):
+        shown = one_line(repr(name), 60)
+        raise FileError(f"poses: {shown}: {len(stored.joints)} joint angles; allowed: {len(robot.stance)}")
+    joints = np.clip(np.radians(stored.joints), robot.lower, robot.upper)
+    return Posture(joints, stored.height, radians(stored.roll), radians(stored.pitch), stored.airborne)
