@@ -9,14 +9,23 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from keystride.keyframes.files import load_script
+from keystride.keyframes.script import Keyframe
+from keystride.robot.description import Floats
+from keystride.robot.go2 import GO2
+from keystride.studio.document.draft import Draft
 from keystride.studio.playback.controllers import STAND_STILL
+from keystride.studio.server import CAMERA, FIELD_OF_VIEW, LOOK_AT
+from keystride.studio.unsaved_work import load_latest
 
 WINDOW = {"width": 900, "height": 600}
 COARSE = 0.12  # pixels per pixel of the layout: the scene is drawn in software
@@ -122,6 +131,23 @@ class Relay:
             sink.shutdown(socket.SHUT_RDWR)
 
 
+@dataclass(frozen=True)
+class Camera:
+    eye: Floats  # (3,) m
+    target: Floats  # (3,) m
+
+    @property
+    def axes(self) -> Floats:
+        """Return the directions (3, 3) of the picture's right, its top and its depth."""
+        ahead = (self.target - self.eye) / np.linalg.norm(self.target - self.eye)
+        right = np.cross(ahead, [0.0, 0.0, 1.0])
+        right /= np.linalg.norm(right)
+        return np.stack([right, np.cross(right, ahead), ahead])
+
+
+OPENING = Camera(np.array(CAMERA), np.array(LOOK_AT))  # until somebody turns it
+
+
 class Page:
     """What a user does in a tab."""
 
@@ -199,6 +225,50 @@ class Page:
         )
         self.tab.mouse.click(x, top + 8)
 
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        self.tab.mouse.move(*start)
+        self.tab.mouse.down()
+        self.tab.mouse.move((start[0] + end[0]) / 2, (start[1] + end[1]) / 2, steps=3)
+        self.tab.mouse.move(*end, steps=3)
+        self.tab.mouse.up()
+
+    def hover(self, x: float, y: float) -> None:
+        """Put the pointer on something of the scene that can be grabbed, as soon as it is drawn."""
+        for attempt in range(100):
+            self.tab.mouse.move(x + attempt % 2, y)
+            if self.tab.evaluate("[...document.querySelectorAll('canvas')].some((e) => e.style.cursor === 'pointer')"):
+                return
+            self.tab.wait_for_timeout(100)
+        raise AssertionError("nothing to grab there")
+
+    def draft(self) -> Draft:
+        """The script as the session last said that it is."""
+        return load_latest("", self.script()["latest"], GO2)[0].draft
+
+    def wait_for_draft(self, condition: Callable[[Draft], bool]) -> Draft:
+        """Wait until the script is as a test expects it, and return it."""
+        for _ in range(PATIENCE // 100):
+            draft = self.draft()
+            if condition(draft):
+                return draft
+            self.tab.wait_for_timeout(100)
+        raise AssertionError(f"the script stayed {self.draft().script()}")
+
+    def saved(self) -> tuple[Keyframe, ...]:
+        """The keyframes as a download has them."""
+        self.open_panel("Files")
+        with self.tab.expect_download() as download:
+            self.tab.get_by_role("button", name="Download as YAML").click()
+        return load_script(download.value.path()).keyframes
+
+    def on_screen(self, point: Floats, camera: Camera = OPENING) -> tuple[float, float]:
+        """Where a point of the stage is drawn."""
+        canvas = self.tab.locator("#root canvas").last.bounding_box()
+        along = camera.axes @ (point - camera.eye)
+        scale = canvas["height"] / 2 / np.tan(FIELD_OF_VIEW / 2) / along[2]
+        x, y = canvas["x"] + canvas["width"] / 2, canvas["y"] + canvas["height"] / 2
+        return float(x + scale * along[0]), float(y - scale * along[1])
+
 
 @pytest.fixture(scope="session")
 def served(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -207,6 +277,12 @@ def served(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     yield server
     server.check()
     server.stop()
+
+
+@pytest.fixture
+def opening() -> Camera:
+    """Where a page looks from until somebody turns the camera."""
+    return OPENING
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from keystride.studio.playback.forecast_process import MOST_PROCESSES
+
 
 @pytest.fixture
 def page(shared_page: Any) -> Any:
@@ -246,6 +248,20 @@ def test_the_progress_of_the_forecast_is_shown(page: Any):
     page.tab.locator(".ks-headline .ks-stale").wait_for(state="detached")
 
 
+def test_a_session_beyond_those_with_a_forecast_says_so_and_gets_one_later(page: Any, served: Any, open_page: Any):
+    page.wait_for_script("!script.stale")  # the shared page has one of the processes
+    others = [open_page(served.url) for _ in range(MOST_PROCESSES - 1)]
+    for other in others:
+        other.wait_for_script("!script.stale || script.queued")
+    late = open_page(served.url)
+    late.wait_for_script("script.queued")
+    waits = late.tab.locator(".ks-progress", has_text="forecast waits for another tab to close")
+    waits.wait_for()
+    others[0].tab.close()
+    late.wait_for_marks("marks.every((mark) => mark.odds !== null)")
+    waits.wait_for(state="detached")
+
+
 def test_a_long_script_fits_a_phone_and_its_timeline_can_be_zoomed(served: Any, open_page: Any):
     page = open_page(served.url, **PHONE)
     rows = """() => new Set([...document.querySelectorAll('.ks-bar button, .ks-bar select')].map((each) => each.offsetTop)).size"""
@@ -325,21 +341,21 @@ def test_a_box_selects_its_band_stretches_and_a_range_is_looped(page: Any):
     gems = [page.tab.locator(f'.ks-mark[data-key="{key}"] .gem').bounding_box() for key in (1, 2)]
     left, right = (gem["x"] + gem["width"] / 2 for gem in gems)
     low = lane["y"] + lane["height"] - 6
-    drag(page, (left - 25, low), (right + 25, low))
+    page.drag((left - 25, low), (right + 25, low))
     page.wait_for_script("script.selection.length === 2")
     end = page.tab.locator('#ks-band i[data-end="1"]').bounding_box()
     x, y = end["x"] + end["width"] / 2, end["y"] + end["height"] / 2
-    drag(page, (x, y), (x + (right - left), y))
+    page.drag((x, y), (x + (right - left), y))
     page.wait_for_marks("marks[0].time === 0.4 && marks[1].time > 1.1")
     page.press("Control+z")
     page.wait_for_marks("marks[1].time === 0.8")
     ruler = lane["y"] + 8
     page.tab.keyboard.down("Shift")
-    drag(page, (left, ruler), (right, ruler))
+    page.drag((left, ruler), (right, ruler))
     page.tab.keyboard.up("Shift")
     page.wait_for_now("now.range && Math.abs(now.range[0] - 0.4) < 0.05 && Math.abs(now.range[1] - 0.8) < 0.05")
     page.tab.keyboard.down("Shift")
-    drag(page, (left, ruler), (left, ruler))
+    page.drag((left, ruler), (left, ruler))
     page.tab.keyboard.up("Shift")
     page.wait_for_now("!now.range")
 
@@ -356,7 +372,7 @@ def test_music_gives_beats_to_snap_to_and_is_heard(page: Any, tmp_path: Path):
     page.tab.get_by_label("Snap to").select_option("beats")
     gem = page.tab.locator('.ks-mark[data-key="2"] .gem').bounding_box()
     x, y = gem["x"] + gem["width"] / 2, gem["y"] + gem["height"] / 2
-    drag(page, (x, y), (x + 30, y))
+    page.drag((x, y), (x + 30, y))
     page.wait_for_marks("marks[1].time > 0.9")
     beat = page.script()["marks"][1]["time"] % 0.5
     assert min(beat, 0.5 - beat) < 0.05
@@ -379,11 +395,3 @@ def write_clicks(path: Path, seconds: float, period: float) -> None:
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, rate, 0, "NONE", ""))
         file.writeframes((20_000 * sound).astype("<i2").tobytes())
-
-
-def drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
-    page.tab.mouse.move(*start)
-    page.tab.mouse.down()
-    page.tab.mouse.move((start[0] + end[0]) / 2, (start[1] + end[1]) / 2, steps=3)
-    page.tab.mouse.move(*end, steps=3)
-    page.tab.mouse.up()

@@ -116,6 +116,7 @@ class Deployment:
     commands_sent: int = 0
     brakes_sent: int = 0  # consecutive commands without stiffness
     limp: bool = False  # whether low states show that the motors follow the brake commands; only then may it be left
+    unknown: str = ""  # why the robot's state is unknown although it is being braked
     interrupts: int = 0  # signals that asked this program to end
     sent_at: float | None = None  # when the last command was sent
     started: float = 0.0  # when the script began

@@ -278,8 +278,11 @@ class DeploySession:
             self._keys(now)  # those of the emergency do not give up
             time.sleep(POLL)
         if not self._left(now - begun):
-            self.deployment.report(now, UNKNOWN.format(why=self._why_unknown()))
+            self.deployment.unknown = self._why_unknown()
+            self.deployment.report(now, UNKNOWN.format(why=self.deployment.unknown))
             self._wait_until_limp()
+            if self._left(np.inf):
+                self.deployment.unknown = ""
         self._over_event.set()
         for loop in (self._control, self._stream, self._brake):
             loop.stop()

@@ -68,7 +68,7 @@ class StudioSession:
         self._live_run = LiveRun(target or Target(), folder.folder)
         self._urgent = {"emergency": self._live_run.emergency, "page_alive": self._live_run.page_seen}
         self._channel = PageChannel(client, secrets.token_hex(8), self._on_event)
-        self._view = View(client, editor.robot, self._channel, Actions(self._on_click, self._on_frame, self._on_move))
+        self._view = View(client, editor.robot, self._channel, Actions(self._on_click, self._on_move))
         self._drafts = DraftsFolder(folder.folder, editor.robot)
         self._launched = [str(folder.folder), editor.name]  # what the server was started with
         self._add_panels(folder, policy)
@@ -155,7 +155,9 @@ class StudioSession:
         self._live.frame()
         if self._keyframe.late():
             self._view.refresh()
-        self._view.show(self.editor, self._keyframe.show, changed_on_disk=self._changed_on_disk)
+        self._view.show(
+            self.editor, self._keyframe.show, changed_on_disk=self._changed_on_disk, queued=self._forecaster.queued
+        )
 
     def _store(self) -> None:
         """Send the browser a copy of the document, and autosave unsaved work.
@@ -267,9 +269,6 @@ class StudioSession:
     def _on_edit(self, edit: Edit, gesture: str) -> None:
         self.post(lambda: self._edit(edit, gesture))
 
-    def _on_frame(self, key: int) -> None:
-        self.post(lambda: self._frame_ghost(key))
-
     def _on_move(self, move: Move | None) -> None:
         self.post(lambda: self._move(move))
 
@@ -303,9 +302,11 @@ class StudioSession:
             gesture = Gesture(("handle", move.key), held=True)
             self.editor.edit(lambda draft: edit(draft, move.key), time.perf_counter(), gesture)
 
-    def _frame_ghost(self, key: int) -> None:
-        found = ghosts(self.editor.draft).get(key)
-        if found is not None:
+    def _frame_ghost(self) -> None:
+        """Move the camera to the ghost that was double-clicked."""
+        key = self._view.clicked
+        found = None if key is None else ghosts(self.editor.draft).get(key)
+        if key is not None and found is not None:
             self.editor.select([key])
             self._stage.follow(False)
             self._view.scene.look_at(found.position)
@@ -325,6 +326,7 @@ class StudioSession:
             "hello": self._hello,
             "answer": lambda button: self._answer(str(button)),
             "download": self._download,
+            "frame": lambda _: self._frame_ghost(),
         }
         edits = {name: self._by_other_means(action) for name, action in _editor_events(self.editor).items()}
         return {**self._live.events(), **self._stage.events(), **files, **edits, **own}

@@ -18,7 +18,9 @@ from keystride.keyframes.script import Keyframe
 from keystride.robot.description import Floats, Robot
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.keyframe_poses import Ghost, ghost_warnings, ghosts
+from keystride.studio.document.posing import legs_at_limits
 from keystride.studio.editor import Editor
+from keystride.studio.page import handles
 from keystride.studio.page.figure import Figure
 from keystride.studio.page.ghost_scene import Actions, Caption, GhostScene
 from keystride.studio.page.ground import StageShapes
@@ -49,6 +51,11 @@ class View:
         self._seen: dict[str, Any] = {}
         self._times: dict[str, float] = {}
 
+    @property
+    def clicked(self) -> int | None:
+        """Return the keyframe whose ghost was clicked just now."""
+        return self._ghosts.clicked
+
     def refresh(self) -> None:
         """Send the script again even if it is unchanged, because the page may show something else."""
         self._seen.pop("script", None)
@@ -62,7 +69,8 @@ class View:
         """Tell the page the identifier of its session."""
         self._channel.show("now", {"waiting": True, "read": self._channel.read})
 
-    def show(self, editor: Editor, show_keyframe: ShowKeyframe, *, changed_on_disk: bool) -> None:
+    def show(self, editor: Editor, show_keyframe: ShowKeyframe, *, changed_on_disk: bool, queued: bool) -> None:
+        """Show the editor; `queued` says that its forecast waits for those of other browsers."""
         player, states = editor.player, editor.states()
         at = (player.head, player.recorded, player.trajectory)
         if self._news("robot", at) or self.scene.gliding:
@@ -74,12 +82,13 @@ class View:
         if self._news("now", now, every=NOW_EVERY) or self._late("now", BEAT_EVERY):
             self._channel.show("now", now | {"beat": self._times["now"]})
         document, forecast = editor.document, editor.forecast
-        script = (document.now, document.unsaved, states, forecast, forecast.stale, editor.policy, changed_on_disk)
+        flags = {"changedOnDisk": changed_on_disk, "queued": queued}
+        script = (document.now, document.unsaved, states, forecast, forecast.stale, editor.policy, flags)
         if self._news("script", script):
-            self._show_script(editor, states, show_keyframe, changed_on_disk)
+            self._show_script(editor, states, show_keyframe, flags)
 
     def _show_script(
-        self, editor: Editor, states: dict[int, str], show_keyframe: ShowKeyframe, changed_on_disk: bool
+        self, editor: Editor, states: dict[int, str], show_keyframe: ShowKeyframe, flags: Mapping[str, bool]
     ) -> None:
         draft, key, found = editor.draft, editor.selected, ghosts(editor.draft)
         doubts, forecast = ghost_warnings(draft, editor.path_on_stage()), editor.forecast
@@ -96,7 +105,7 @@ class View:
                 "latest": dump(editor.document, steps=0),
                 "name": editor.name,
                 "unsaved": editor.document.unsaved,
-                "changedOnDisk": changed_on_disk,
+                **flags,
                 "undo": editor.document.can_undo,
                 "redo": editor.document.can_redo,
                 "selected": key,
@@ -108,7 +117,8 @@ class View:
                 "marks": marks(draft, states, forecast.odds, doubts, forecast.errors),
             },
         )
-        head = _head(editor, key, states, doubts.get(key, []) if key is not None else [])
+        said = [] if key is None else [*doubts.get(key, []), *_limits(found.get(key))]
+        head = _head(editor, key, states, said)
         show_keyframe(draft, key, found.get(key) if key is not None else None, head)
 
     def _late(self, name: str, every: float) -> bool:
@@ -174,6 +184,14 @@ def _head(editor: Editor, key: int | None, states: dict[int, str], doubts: list[
     number = f"<b>Keyframe {editor.draft.row(key) + 1} of {len(editor.draft.keys)}</b> · {states[key]}{chance}"
     warnings = "".join(f'<div class="ks-doubt">⚠ {escape(doubt)}</div>' for doubt in doubts)
     return f'<div class="ks-headline">{number}{warnings}</div>'
+
+
+def _limits(ghost: Ghost | None) -> list[str]:
+    """Name the legs of a posed ghost that are red in the scene."""
+    if ghost is None or not ghost.posed:
+        return []
+    legs = zip(handles.FEET, legs_at_limits(ghost), strict=True)
+    return [f"{foot.removesuffix(' foot')} leg: a joint is at its limit" for foot, at_limit in legs if at_limit]
 
 
 def misses(errors: Floats) -> list[str]:

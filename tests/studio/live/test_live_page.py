@@ -20,6 +20,7 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 
 from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import Flight, read_log
+from keystride.deploy.selftest.faults import Disturb
 from keystride.deploy.selftest.processes import ROBOT_UP, START, RobotProcess, free_port
 from keystride.deploy.selftest.runner import Truth
 from keystride.policy.bundle import known
@@ -35,7 +36,7 @@ keyframes:
   - time: 2.0
     position: [0.8, 0.0]
 """
-SLOW = "version: 1\nkeyframes:\n  - {time: 6.0, position: [0.8, 0.0]}\n"
+SLOW = "version: 1\nkeyframes:\n  - {time: 60.0, position: [0.8, 0.0]}\n"
 ATTEMPTS = 8  # a machine that keeps a process waiting ends a run by the watchdogs, as it should
 KEPT_WAITING = 30.0  # ms
 DAMPING = list(DeployState).index(DeployState.DAMPING)
@@ -55,6 +56,10 @@ class Robot:
         self.close()
         self._process = RobotProcess((), self._domain, self._port, self._record)
         assert self._process.output.marks[ROBOT_UP].wait(START)
+
+    def ignore_commands(self) -> None:
+        assert self._process is not None
+        self._process.disturb(Disturb("deaf"))
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -161,6 +166,29 @@ def is_stopped_by(page: Any, server: Any, robot: Robot, stop: Callable[[], None]
     return "running -> damping: emergency stop (key)" in events
 
 
+def is_called_unknown(page: Any, robot: Robot) -> None:
+    """A robot that does not obey any more is not left before its operator says that its power is off."""
+    walks(page, robot)
+    robot.ignore_commands()
+    live(page, "live.unknown")
+    alarm = page.tab.locator("#ks-stop .ks-unknown")
+    assert "do not follow the brake commands" in alarm.inner_text()
+    assert "Stay clear of it and cut its power" in alarm.inner_text()
+    assert "cut its power" in page.tab.locator(".ks-live-state .ks-unknown").inner_text()
+    page.press("Escape")  # the emergency stop does not give up
+    alarm.get_by_role("button", name="stop braking").click()
+    page.tab.locator("dialog#ks-question > div:last-child button", has_text="Go on braking").click()
+    page.tab.locator("dialog#ks-question").wait_for(state="hidden")
+    assert live(page, "live.running")["unknown"]
+    alarm.get_by_role("button", name="stop braking").click()
+    page.tab.locator("dialog#ks-question > div:last-child button", has_text="The power is off").click()
+    live(page, "!live.running")
+    assert "Nothing brakes it any more" in alarm.inner_text()  # still shown, until the operator has seen it
+    assert not page.tab.locator("#ks-stop .stop").is_visible()
+    alarm.get_by_role("button", name="The power is off").click()
+    page.tab.locator("#ks-stop").wait_for(state="hidden")
+
+
 def other_pages(open_page: Any, server: Any) -> Iterator[Any]:
     for _ in range(ATTEMPTS):
         page = open_page(server.url)
@@ -191,8 +219,11 @@ def test_the_stop_bar_follows_a_dry_run(make_server: Any, open_page: Any, tmp_pa
     text.filter(has_text="dry run: running · link - · poses - · battery -").wait_for()
     page.tab.locator(".ks-live-state", has_text="dry run: running").wait_for()
     assert step_button(page, "Stop and lie down").is_disabled()  # there is no robot that could
-    page.press("Escape")
+    page.press("?")
+    page.tab.locator("#ks-help[open]").wait_for()
+    page.tab.get_by_role("button", name="STOP", exact=True).click()  # also while a dialog lies over the page
     live(page, "!live.running")
+    assert "stopped: emergency stop" in page.tab.locator(".ks-live-state").inner_text()
     server.check()
     server.stop()
 
@@ -221,10 +252,11 @@ def test_the_way_to_the_robot_and_how_it_is_stopped(server: Any, open_page: Any,
     page.press("Control+z")
     page.wait_for_marks("marks.length === 2")
 
+    is_called_unknown(page, robot)
     assert any(is_stopped_by(page, server, robot, lambda: page.press("Escape")) for _ in range(ATTEMPTS))
     live(page, "!live.running")
     assert "stopped: emergency stop" in page.tab.locator(".ks-live-state").inner_text()
-    assert any(is_stopped_by(page, server, robot, page.tab.locator("#ks-stop button").click) for _ in range(ATTEMPTS))
+    assert any(is_stopped_by(page, server, robot, page.tab.locator("#ks-stop .stop").click) for _ in range(ATTEMPTS))
     assert any(
         is_stopped_by(page, server, robot, page.tab.close) for page in chain([page], other_pages(open_page, server))
     )

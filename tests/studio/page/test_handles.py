@@ -37,6 +37,14 @@ def test_a_ghost_follows_the_pointer_over_the_ground(ghost: Ghost):
     assert move.ground == pytest.approx([0.9, -0.1])
 
 
+@pytest.mark.parametrize("height", [0.2, 0.333, 0.5])
+def test_seen_from_the_side_a_ghost_moves_along_the_picture(ghost: Ghost, height: float):
+    eye = np.array([0.5, -3.0, height])
+    aim = ghost.position + np.array([0.4, 0.0, 0.05])
+    grab = Grab("ground", 1, ghost, ghost.position, Ray.through(eye, ghost.position))
+    assert grab.move(Ray.through(eye, aim), aim).ground == pytest.approx([0.9, 0.2])
+
+
 def test_the_ring_turns_and_the_arrow_lifts(ghost: Ghost):
     at = ghost.position + RING_RADIUS * np.array([1.0, 0.0, 0.0])
     turned = ghost.position + RING_RADIUS * np.array([0.0, 1.0, 0.0])

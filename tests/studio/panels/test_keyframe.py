@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from keystride.keyframes.files import load_script
-
 
 @pytest.fixture
 def page(shared_page: Any) -> Any:
@@ -21,7 +19,7 @@ def test_a_posture_is_set_and_the_components_are_ticked(page: Any):
     page.wait_for_marks("marks[0].parts[3]")
     page.tab.get_by_label("ask for x, y").uncheck()
     page.wait_for_marks("!marks[0].parts[0]")
-    keyframe = saved(page)[0]
+    keyframe = page.saved()[0]
     assert keyframe.posture == "sit"
     assert keyframe.yaw == 0.0
     assert keyframe.position is None
@@ -50,7 +48,7 @@ def test_a_pose_is_taken_from_the_library_and_an_own_one_is_added(page: Any, ser
     page.wait_for_script("script.selected === 2")
     own.click()
     page.wait_for_marks("marks[1].parts[4]")
-    first, second = saved(page)
+    first, second = page.saved()
     assert first.posture == "sit"
     assert isinstance(second.posture, tuple)  # scripts have no name for it
     assert second.pitch is not None
@@ -99,11 +97,3 @@ def test_sliders_have_names_and_take_the_arrows_after_a_click(page: Any):
     page.open_panel("Files")
     page.wait_until("document.querySelector('#root [aria-label=\"save as\"]')")
     assert page.tab.get_by_label("open", exact=True).count() == 1  # and not that of the upload as well
-
-
-def saved(page: Any) -> tuple[Any, ...]:
-    """The keyframes as a download has them."""
-    page.open_panel("Files")
-    with page.tab.expect_download() as download:
-        page.tab.get_by_role("button", name="Download as YAML").click()
-    return load_script(download.value.path()).keyframes

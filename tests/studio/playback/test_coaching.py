@@ -2,10 +2,11 @@
 
 from keystride.evaluation.episodes import World
 from keystride.keyframes.script import Keyframe, Script
+from keystride.policy.guide import guided
 from keystride.robot.go2 import GO2
 from keystride.studio.playback.coaching import coach, missed_rows
 from keystride.studio.playback.controllers import STAND_STILL, StandStill, load_controller
-from keystride.studio.playback.forecast import Question, roll_out
+from keystride.studio.playback.forecast import Question, roll_out, slight_differences
 
 
 def test_what_fewer_than_half_of_the_rollouts_meet_is_missed():
@@ -22,16 +23,21 @@ def test_who_cannot_walk_is_told_to_stay_or_to_ask_for_less():
 
 
 def test_a_walk_that_is_too_fast_is_reachable_later_or_nearer():
-    script = Script(keyframes=(Keyframe(time=0.8, position=(1.6, 0.0)),))
-    policy = load_controller("go2-position", GO2)
-    assert roll_out(Question(GO2, script, "go2-position", 0.8), policy, 4, seed=1).shares == [0.0]
-    tips = {tip.kind: tip for tip in coach(script, GO2, policy, World(friction=0.8), 0)}
+    policy, world = load_controller("go2-position", GO2), World(slight_differences(0.8))
+
+    def shares(time: float, x: float) -> list[float]:
+        script = Script(keyframes=(Keyframe(time=time, position=(x, 0.0)), Keyframe(time=4.0, position=(x, 0.0))))
+        return roll_out(Question(GO2, script, "go2-position", 0.8), policy, 16, seed=1).shares
+
+    script = Script(keyframes=(Keyframe(time=0.8, position=(1.6, 0.0)), Keyframe(time=4.0, position=(1.6, 0.0))))
+    assert shares(0.8, 1.6)[0] == 0.0
+    guide = guided(policy, GO2, inbetween=True)
+    tips = {tip.kind: tip for tip in coach(script, GO2, guide, world, 0)}
     later, nearer = tips["retime"], tips["shorten"]
     assert later.time is not None
     assert nearer.position is not None
-    for fixed in (Keyframe(time=later.time, position=(1.6, 0.0)), Keyframe(time=0.8, position=nearer.position)):
-        shares = roll_out(Question(GO2, Script(keyframes=(fixed,)), "go2-position", 0.8), policy, 8, seed=1).shares
-        assert shares[0] >= 0.5
+    assert shares(later.time, 1.6)[0] >= 0.5
+    assert shares(0.8, nearer.position[0])[0] >= 0.5
 
 
 def test_a_question_that_is_withdrawn_has_no_answer():

@@ -1,6 +1,7 @@
 """A forecast is a count over roll-outs; the latest question wins."""
 
 import queue
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from keystride.studio.playback.forecast import (
     roll_out,
     summarize,
 )
-from keystride.studio.playback.forecast_process import Forecaster
+from keystride.studio.playback.forecast_process import Forecaster, ProcessQueue
 
 HERE_AND_THERE = Script(
     keyframes=(Keyframe(time=0.3, position=(0.0, 0.0), posture="stand"), Keyframe(time=0.6, position=(1.0, 0.0)))
@@ -145,3 +146,52 @@ def test_the_other_process_simulates_the_robot_of_the_question():
     finally:
         forecaster.close()
     assert shares == {GO2.stance[1]: [1.0], 1.3: [0.0]}
+
+
+def test_a_process_that_comes_too_late_starts_when_another_one_ends():
+    processes, started = ProcessQueue(2), []
+
+    def enter(name: str, *, starts: bool = True) -> Callable[[], bool]:
+        def start() -> bool:
+            started.append(name)
+            return starts
+
+        processes.enter(start)
+        return start
+
+    enter("a")
+    enter("b")
+    third, fourth = enter("c"), enter("d", starts=False)
+    enter("e")
+    processes.enter(third)  # asking again does not change the order
+    assert started == ["a", "b"]
+    processes.leave()
+    assert started == ["a", "b", "c"]
+    processes.leave()  # d has given up meanwhile, so e takes its place
+    assert started == ["a", "b", "c", "d", "e"]
+    last = enter("f")
+    processes.withdraw(last)
+    processes.withdraw(fourth)
+    processes.leave()
+    assert started[-1] == "e"
+
+
+def test_a_queued_forecast_is_answered_once_another_one_is_closed():
+    answers: queue.SimpleQueue[tuple[Question, Chances]] = queue.SimpleQueue()
+    processes = ProcessQueue(1)
+    first, second = (Forecaster(lambda *answer: answers.put(answer), processes) for _ in range(2))
+    asked = question(), question()
+    first.ask(asked[0])
+    second.ask(asked[0])
+    second.ask(asked[1])  # still queued: the latest question is the one that is sent
+    assert (first.queued, second.queued) == (False, True)
+    first.close()
+    while answers.get()[0] is not asked[1]:
+        pass
+    assert not second.queued
+    second.close()
+    first.close()
+    third = Forecaster(lambda *answer: answers.put(answer), processes)  # the place is free again
+    third.ask(question())
+    assert not third.queued
+    third.close()

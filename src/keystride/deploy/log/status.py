@@ -58,12 +58,14 @@ class StatusStream:
         """Write how it ended."""
         if self._descriptor is not None:
             ended = {"played": outcome.played, "damped": outcome.damped, "reason": outcome.reason}
-            self._write({"state": outcome.state.value, "keyframes": len(deployment.arrivals), "ended": ended})
+            line = {"state": outcome.state.value, "keyframes": len(deployment.arrivals), "unknown": deployment.unknown}
+            self._write(line | {"ended": ended})
 
     def _line(self, deployment: Deployment, now: float) -> dict[str, Any]:
         low, robot = deployment.latest()
         state = deployment.safety.state
         line: dict[str, Any] = {"state": state.value, "keyframes": len(deployment.arrivals)}
+        line["unknown"] = deployment.unknown
         if low is not None:
             age = now - deployment.estimator.last_pose
             line["battery"], line["temperature"] = low.battery, low.motor_temperature

@@ -18,13 +18,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from keystride.deploy.selftest.processes import PROGRAM, ROBOT_UP
+from keystride.deploy.session import GIVE_UP_KEY
 
 TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
 EMERGENCY_KEY = b"\x03"  # Ctrl-C: emergency stop of a running deployment; ends one that is preparing
-START_KEY, LIE_DOWN_KEY = b"\r", b"s"
+START_KEY, LIE_DOWN_KEY, GIVE_UP = b"\r", b"s", GIVE_UP_KEY.encode()
 INSIST = 1.0  # s from the key to a signal, if the robot is not in damping by then
+POLL = 0.5  # s
 LINES = 200  # of output kept
 LONGEST_LINE = 1000  # characters
 ROBOT_START = 60.0  # s for the simulated robot to start on a busy machine
@@ -42,6 +44,7 @@ class DeployProcess:
         self.exit_code: int | None = None
         self._terminal = -1
         self._stopped = False
+        self._hung_up = threading.Event()
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._robot: subprocess.Popen[bytes] | None = None
@@ -73,7 +76,11 @@ class DeployProcess:
         if self.running:
             self.emergency()
 
-    def wait(self, seconds: float) -> bool:
+    def hang_up(self) -> None:
+        """Close the terminal: a deployment that brakes a robot in an unknown state then ends by itself after a while."""
+        self._hung_up.set()
+
+    def wait(self, seconds: float | None) -> bool:
         """Wait for the end; return whether it was reached in time."""
         self._thread.join(seconds)
         return not self.running
@@ -132,17 +139,24 @@ class DeployProcess:
             self.press(EMERGENCY_KEY)
         self._follow(terminal, read)
         self.exit_code = process.wait()
-        with self._lock:
-            self._terminal = -1
-            os.close(terminal)
+        self._close_terminal()
         os.close(read)
+
+    def _close_terminal(self) -> None:
+        with self._lock:
+            if self._terminal >= 0:
+                os.close(self._terminal)
+            self._terminal = -1
 
     def _follow(self, terminal: int, statuses: int) -> None:
         """Read the terminal and the status lines until the process closes them."""
         takers: dict[int, Callable[[str], None]] = {terminal: self._say, statuses: self._take}
         rest = {terminal: "", statuses: ""}
         while takers:
-            for source in select.select(list(takers), [], [])[0]:
+            if self._hung_up.is_set() and terminal in takers:
+                del takers[terminal]
+                self._close_terminal()
+            for source in select.select(list(takers), [], [], POLL)[0]:
                 try:
                     data = os.read(source, 65536).decode(errors="replace")
                 except OSError:  # the other side of the terminal has closed

@@ -26,7 +26,7 @@ from keystride.keyframes.resolve import script_goals
 from keystride.keyframes.script import Script
 from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Floats, Robot
-from keystride.studio.live.deploy_process import LIE_DOWN_KEY, START_KEY, DeployProcess
+from keystride.studio.live.deploy_process import GIVE_UP, LIE_DOWN_KEY, START_KEY, DeployProcess
 
 DRY_RUN, SIMULATED_ROBOT, REAL_ROBOT = LADDER = ("dry run", "simulated robot", "robot")
 TAKES = ".keystride-takes"  # beside the scripts
@@ -36,6 +36,7 @@ PAGE_TIMEOUT = 10.0  # s; a page that is silent for longer could not stop the ro
 DOMAINS = (20, 219)  # DDS domains for simulated robots; robots use 0
 RUNNING_INDEX = list(DeployState).index(DeployState.RUNNING)
 PATH_EVERY = 0.1  # s
+UNATTENDED = 60.0  # s after its page has gone for which a deployment that was stopped may still wait for an operator
 
 _free = threading.Lock()  # held during a deployment; shared by all sessions
 
@@ -108,6 +109,7 @@ class LiveRun:
         self.ladder = target.ladder
         self.step = ""  # current or last one
         self.outcome = ""  # of the last step
+        self._unknown = ""  # after the last step
         self.take: Take | None = None
         self.played: Show | None = None
         self._target, self._folder, self._page_timeout = target, folder, page_timeout
@@ -135,6 +137,11 @@ class LiveRun:
         return self._process.status if self._process is not None else {}
 
     @property
+    def unknown(self) -> str:
+        """Why the robot's state is unknown, from the deployment or after it; empty if it is known."""
+        return str(self.status.get("unknown", "")) if self.running else self._unknown
+
+    @property
     def lines(self) -> list[str]:
         """Output of the current or last deployment."""
         return list(self._process.lines) if self._process is not None else self._said
@@ -157,6 +164,7 @@ class LiveRun:
             _free.release()
             raise
         self.step, self.played, self.outcome, self.take = step, show, "", None
+        self._unknown = ""
         self.page_seen()
 
     def page_seen(self) -> None:
@@ -170,6 +178,12 @@ class LiveRun:
     def lie_down(self) -> None:
         if self._process is not None:
             self._process.press(LIE_DOWN_KEY)
+
+    def give_up(self) -> None:
+        """Stop braking a robot whose state is unknown; afterwards, stop saying that it is."""
+        if self._process is not None:
+            self._process.press(GIVE_UP)
+        self._unknown = ""
 
     def emergency(self) -> None:
         process = self._process
@@ -192,7 +206,8 @@ class LiveRun:
         assert self.played is not None
         if process.exit_code == 0:
             self.ladder.record(self.step, self.played)
-        self.outcome = _outcome(process)
+        self.outcome = _outcome(process, self.step)
+        self._unknown = _left_unknown(process) if self.step == REAL_ROBOT else ""
         if self.step != DRY_RUN and not self.outcome.startswith(REFUSED):  # no flight log otherwise
             self._read_take()
         return True
@@ -262,17 +277,32 @@ def deploy_options(step: str, show: Show, script: Path, log: Path, target: Targe
     return [*words, "--interface", target.interface, "--domain", str(target.domain), "--pose", target.pose]
 
 
-def _outcome(process: DeployProcess) -> str:
+def _outcome(process: DeployProcess, step: str) -> str:
     if process.exit_code == 0:
         return "played to its end"
     ended = process.ended or {}
     last = process.lines[-1] if process.lines else "no output"
     reason = ended.get("reason") or last.removeprefix("error: ")
+    if _broke_off(process):
+        stopped = step == DRY_RUN and process.stopped  # the key ends the program, because it moves nothing
+        return "stopped: emergency stop" if stopped else f"broke off: exit code {process.exit_code}"
     return f"{'stopped' if process.stopped or ended else REFUSED}: {reason}"
 
 
+def _broke_off(process: DeployProcess) -> bool:
+    """Return whether a deployment that had begun ended without saying how."""
+    return "state" in process.status and process.ended is None
+
+
+def _left_unknown(process: DeployProcess) -> str:
+    """Return why the state of the robot is unknown after a deployment; empty if it is known."""
+    return "the deployment broke off" if _broke_off(process) else str(process.status.get("unknown", ""))
+
+
 def _release_after(process: DeployProcess) -> None:
-    process.wait(120.0)
+    if not process.wait(UNATTENDED):
+        process.hang_up()
+        process.wait(None)
     _free.release()
 
 

@@ -21,7 +21,7 @@ SHADE = {False: 0.34, True: 0.62}  # opacity, by whether the ghost is selected
 CLOSE = 0.25  # m; ghosts closer than this share a label
 ABOVE = 0.24  # m from the base to the label
 NEARBY = 14  # number of ghosts drawn, the nearest in time to the selected one
-DOUBLE_CLICK = 0.5  # s
+DOUBLE_CLICK = 3.0  # s; the browser knows what a double click is, but its messages may be late
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,6 @@ class Actions:
     """Callbacks for what the user does to ghosts."""
 
     clicked: Callable[[int], None]
-    framed: Callable[[int], None]  # double-clicked
     moved: Callable[[Move | None], None]  # None at the end of a drag
 
 
@@ -51,7 +50,7 @@ class GhostScene:
         self._selected: int | None = None
         self._grab: Grab | None = None
         self._shown = True
-        self._last_click: tuple[int, float] = (0, 0.0)
+        self._last_click: tuple[int | None, float] = (None, 0.0)
         self._handles = self._add_handles()
 
     def show(self, ghosts: Mapping[int, Ghost], captions: Mapping[int, Caption], selected: int | None) -> None:
@@ -72,6 +71,12 @@ class GhostScene:
         for handle in (*self._bodies, *self._labels.values()):
             handle.visible = on
         self._place_handles()
+
+    @property
+    def clicked(self) -> int | None:
+        """Return the keyframe whose ghost or handle was clicked just now."""
+        key, when = self._last_click
+        return key if time.monotonic() - when < DOUBLE_CLICK else None
 
     def _add_handles(self) -> dict[str, viser.MeshHandle]:
         ring = trimesh.creation.torus(handles.RING_RADIUS, handles.RING_TUBE, major_sections=48, minor_sections=10)
@@ -95,6 +100,7 @@ class GhostScene:
                 receive_shadow=False,
                 visible=False,
             )
+            handle.on_click(self._on_handle_click)
             handle.on_drag(self._on_drag)
             added[name] = handle
         return added
@@ -180,10 +186,13 @@ class GhostScene:
     async def _on_click(self, event: viser.SceneNodePointerEvent) -> None:
         if event.instance_index is None or event.instance_index >= len(self._keys):
             return
-        key, now = self._keys[event.instance_index], time.monotonic()
-        twice = self._last_click[0] == key and now - self._last_click[1] < DOUBLE_CLICK
-        self._last_click = (key, now)
-        (self._actions.framed if twice else self._actions.clicked)(key)
+        key = self._keys[event.instance_index]
+        self._last_click = (key, time.monotonic())
+        self._actions.clicked(key)
+
+    async def _on_handle_click(self, event: viser.SceneNodePointerEvent) -> None:
+        """Count it as a click on the selected ghost: the first click of two has brought the handles under the pointer."""
+        self._last_click = (self._selected, time.monotonic())
 
     async def _on_drag(self, event: viser.SceneNodeDragEvent) -> None:
         if event.phase == "end":

@@ -16,6 +16,7 @@ from keystride.studio.document.posing import ghost_feet
 RING_RADIUS, RING_TUBE = 0.5, 0.03  # m
 ARROW_FROM, ARROW_TO, ARROW_RADIUS = 0.16, 0.46, 0.04  # m above the base
 FOOT_RADIUS = 0.055  # m
+FLAT = 0.15  # slope of a ray that is too flat to point at a place on the ground
 MAX_DRAG_DISTANCE = 30.0  # m; limits drags near the horizon
 FEET = ("front left foot", "front right foot", "rear left foot", "rear right foot")
 
@@ -101,6 +102,8 @@ class Grab:
             foot = ghost_feet(self.ghost)[leg] + point - self.point
             foot[2] = max(foot[2], self.ghost.robot.foot_radius)
             return Move(self.key, foot=(leg, foot))
+        if abs(float(self.ray.direction[2])) < FLAT:  # a plane at its height is seen from its edge
+            return Move(self.key, ground=position[:2] + (point - self.point)[:2])
         level = float(self.point[2])
         shift = ray.at_height(level) - self.ray.at_height(level)
         return Move(self.key, ground=position[:2] + shift[:2])

@@ -27,8 +27,14 @@ ABOUT = {
     REAL_ROBOT: "opens once the simulated robot has played this script to its end",
 }
 NO_ROBOT = "start the studio with --interface to reach a robot"
+POWER_OFF = "The power is off: stop braking"
+GIVE_UP_QUESTION = "Is the power of the robot off? Nothing brakes it afterwards, and under power it may go on holding its last command."
 LATE = 0.1  # s without a message after which the link counts as down
 SHOWN_LINES = 6
+CUT_POWER = {
+    True: "Stay clear of it and cut its power. Until then it is being braked, as far as it obeys.",
+    False: "Stay clear of it and cut its power. Nothing brakes it any more.",
+}  # by whether the deployment is running
 ERROR_UNITS = {"distance_m": ("distance", "m", 2), "height_m": ("height", "m", 2)}
 DEPLOYED = "go2"  # the robot of `keystride deploy go2`
 
@@ -75,7 +81,7 @@ class LivePanel:
         state = live.status.get("state", "")
         ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in LADDER}
         shown = (live.running, live.busy, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
-        shown = (*shown, obstacle)
+        shown = (*shown, obstacle, live.unknown)
         if self._shown is not None and self._shown[0] == shown and self._shown[1] is comparison:
             return
         self._shown = (shown, comparison)
@@ -108,7 +114,8 @@ class LivePanel:
 def live_news(live: LiveRun) -> dict[str, Any]:
     """Return what the stop bar of the page shows."""
     status = live.status
-    return {"running": live.running, "step": live.step, "state": status.get("state", "preparing"), **_link(status)}
+    news = {"running": live.running, "step": live.step, "unknown": live.unknown, "brakes": CUT_POWER[live.running]}
+    return news | {"state": status.get("state", "preparing" if live.running else "ended"), **_link(status)}
 
 
 def _link(status: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +153,9 @@ def _state(live: LiveRun) -> str:
             f"link {words[link['link']]} · poses {words[link['pose']]} · battery {battery}"
         )
     lines = "<br>".join(escape(line) for line in live.lines[-SHOWN_LINES:])
-    return f'<div class="ks-result ks-live-state">{head}<p class="ks-small">{lines}</p></div>'
+    alarm = f"The robot's state is unknown: {live.unknown}. {CUT_POWER[live.running]}" if live.unknown else ""
+    alarm = f'<div class="ks-unknown">{escape(alarm)}</div>' if alarm else ""
+    return f'<div class="ks-result ks-live-state">{alarm}{head}<p class="ks-small">{lines}</p></div>'
 
 
 def _take(comparison: ErrorComparison, live: LiveRun) -> str:
@@ -201,6 +210,7 @@ class LiveCommands:
             "live": lambda step: self.begin(str(step)),
             "live_start": lambda _: self._live.press_start(),
             "live_down": lambda _: self._live.lie_down(),
+            "live_give_up": lambda _: self.give_up(),
         }
 
     def begin(self, step: str) -> None:
@@ -219,6 +229,13 @@ class LiveCommands:
                 {"All checked: move the robot": lambda: self._begin(REAL_ROBOT, show), "Cancel": lambda: None},
             )
         )
+
+    def give_up(self) -> None:
+        """Ask whether a robot in an unknown state is without power before braking ends."""
+        if self._live.running:
+            self._ask(Choice(GIVE_UP_QUESTION, {POWER_OFF: self._live.give_up, "Go on braking": lambda: None}))
+        else:
+            self._live.give_up()
 
     def frame(self) -> None:
         """Poll the deployment and show its state."""

@@ -1,6 +1,7 @@
 """Suggestions for a keyframe that is missed: more time, a shorter distance, or fewer components.
 
 All variants of the script are simulated in parallel, each with a few slightly different robots, until the keyframe is due.
+The smallest changes that seem to work are tried again with more robots: a few can all be lucky.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,8 @@ from keystride.task.terminations import fallen
 
 MISSED_SHARE = 0.5  # suggestions are made for a keyframe that fewer rollouts meet
 ENOUGH = 0.75  # share of robots that must meet the keyframe for a variant to count
-ROBOTS_PER_VARIANT = 4
+FIRST_ROBOTS, ROBOTS = 4, 16  # per variant, in the first and in the second trial
+CANDIDATES = 3  # of each kind in the second trial
 DELAYS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5, 3.0)  # s
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)  # of the distance from the previous place
 SHORTEST_OFFSET = 0.05  # m
@@ -62,14 +64,17 @@ def coach(
     """Return suggestions for the keyframe at a row; none if `asked` returns False."""
     goals = resolve(script, robot)[:, : row + 1 + LOOK_AHEAD]
     variants = [*_delayed(script, goals, row), *_shortened(script, goals, row), *_loosened(script, goals, row)]
-    works = _try([variant for _, variant in variants], row, robot, controller, world, asked)
-    if works is None:
-        return ()
-    best: dict[AdviceKind, Tip] = {}
-    for (tip, _), good in zip(variants, works, strict=True):
-        if good and tip.kind not in best:  # the smallest change comes first
-            best[tip.kind] = tip
-    return tuple(best.values())
+    for robots, most in ((FIRST_ROBOTS, CANDIDATES), (ROBOTS, 1)):
+        if not variants:
+            break
+        goals = stack([variant for _, variant in variants])
+        works = _try(goals, robots, row, robot, controller, world, asked)
+        if works is None:
+            return ()
+        found = [variant for variant, good in zip(variants, works, strict=True) if good]
+        kinds = dict.fromkeys(tip.kind for tip, _ in found)
+        variants = [each for kind in kinds for each in [one for one in found if one[0].kind == kind][:most]]
+    return tuple(tip for tip, _ in variants)  # the smallest changes come first
 
 
 def _delayed(script: Script, goals: Goals, row: int) -> list[tuple[Tip, Goals]]:
@@ -130,12 +135,17 @@ def _without_absent(goals: Goals) -> Goals:
 
 
 def _try(
-    variants: list[Goals], row: int, robot: Robot, controller: Controller, world: World, asked: Callable[[], bool]
+    variants: Goals,
+    robots: int,
+    row: int,
+    robot: Robot,
+    controller: Controller,
+    world: World,
+    asked: Callable[[], bool],
 ) -> list[bool] | None:
     """Return for each variant whether enough robots meet the keyframe; None once `asked` returns False."""
-    rows = np.repeat(np.arange(len(variants)), ROBOTS_PER_VARIANT)
-    goals = stack(variants)[rows]  # (E, K)
-    due, count = goals.step[:, row], len(rows)
+    goals = variants[np.repeat(np.arange(len(variants.step)), robots)]  # (E, K)
+    due, count = goals.step[:, row], len(goals.step)
     simulator = make_simulator(robot, count, world)
     simulator.reset(np.arange(count), noisy_stance(robot, count, np.random.default_rng(0)))
     state = simulator.state()
@@ -151,4 +161,4 @@ def _try(
         if now.any():
             errors = keyframe_errors(goals[:, row : row + 1], state.position, state.orientation, state.joint_angles)
             good |= now & met(errors)[:, 0] & upright
-    return (good.reshape(len(variants), ROBOTS_PER_VARIANT).mean(axis=1) >= ENOUGH).tolist()
+    return (good.reshape(-1, robots).mean(axis=1) >= ENOUGH).tolist()

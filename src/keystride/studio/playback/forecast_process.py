@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
@@ -22,23 +23,66 @@ from keystride.studio.playback.forecast import Chances, Question, Rounds
 NICENESS = 10
 ROBOT_FORMAT = TypeAdapter(Robot)
 MOST_PROCESSES = 4  # over all sessions; each takes more than 100 MB
-_free = threading.BoundedSemaphore(MOST_PROCESSES)
+
+
+class ProcessQueue:
+    """Limits the number of processes. Whoever comes too late starts when another one ends, in the order of asking.
+
+    `start` starts a process and returns whether it did.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._waiting: deque[Callable[[], bool]] = deque()
+        self._lock = threading.Lock()
+
+    def enter(self, start: Callable[[], bool]) -> None:
+        """Call `start` now, or once a process has ended."""
+        with self._lock:
+            if start in self._waiting:
+                return
+            self._waiting.append(start)
+            self._admit()
+
+    def withdraw(self, start: Callable[[], bool]) -> None:
+        """Leave the queue without having started."""
+        with self._lock:
+            if start in self._waiting:
+                self._waiting.remove(start)
+
+    def leave(self) -> None:
+        """Let the next process start in place of one that has ended."""
+        with self._lock:
+            self._free += 1
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._free and self._waiting:
+            self._free -= self._waiting.popleft()()
+
+
+PROCESSES = ProcessQueue(MOST_PROCESSES)
 
 
 class Forecaster:
     """Sends questions to the process and passes on its answers, from a thread of its own.
 
-    The process starts with the first question. Once the maximum number of processes is running, further sessions get no
-    answers.
+    The process starts with the first question, or once one of another session ends if too many are running.
     """
 
-    def __init__(self, answer: Callable[[Question, Chances], None]) -> None:
-        self._answer = answer
+    def __init__(self, answer: Callable[[Question, Chances], None], processes: ProcessQueue = PROCESSES) -> None:
+        self._answer, self._processes = answer, processes
         self._asked: tuple[int, Question] | None = None
         self._process: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
         self._closed = False
+
+    @property
+    def queued(self) -> bool:
+        """Whether the process cannot start yet, because too many of other sessions are running."""
+        return self._asked is not None and self._process is None
 
     @property
     def process(self) -> int | None:
@@ -47,16 +91,11 @@ class Forecaster:
 
     def ask(self, question: Question) -> None:
         """Send a question; it replaces the previous one."""
-        number = self._asked[0] + 1 if self._asked else 1
-        self._asked = (number, question)
-        process = self._started()
-        if process is None or process.stdin is None:
-            return
-        line = {"number": number, "script": script_data(question.script), "policy": question.policy}
-        line |= {"robot": ROBOT_FORMAT.dump_python(question.robot, mode="json")}
-        line |= {"friction": question.friction, "inbetween": question.inbetween}
-        with suppress(BrokenPipeError, ValueError):  # closed, or it ended and has printed why
-            print(json.dumps(line), file=process.stdin, flush=True)
+        self._asked = (self._asked[0] + 1 if self._asked else 1, question)
+        if self._process is None:
+            self._processes.enter(self._start)
+        else:
+            self._send(self._process)
 
     def close(self) -> None:
         """End the process. The browser and the server may both close a session at the same time."""
@@ -66,6 +105,7 @@ class Forecaster:
             self._closed = True
             process = self._process
         if process is None or self._reader is None:
+            self._processes.withdraw(self._start)
             return
         process.kill()
         process.wait()
@@ -73,19 +113,33 @@ class Forecaster:
         for pipe in (process.stdin, process.stdout):
             with suppress(BrokenPipeError):
                 pipe.close() if pipe is not None else None
-        _free.release()
+        self._processes.leave()
 
-    def _started(self) -> subprocess.Popen[str] | None:
+    def _start(self) -> bool:
+        """Start the process, and the thread that sends it the latest question."""
         with self._lock:
-            if self._process is None and not self._closed and _free.acquire(blocking=False):
-                command = [sys.executable, "-m", __name__]
-                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-                self._reader = threading.Thread(target=self._read, args=(self._process,), name="forecasts", daemon=True)
-                self._reader.start()
-            return self._process
+            if self._closed or self._process is not None:
+                return False
+            command = [sys.executable, "-m", __name__]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            self._reader = threading.Thread(target=self._read, args=(process,), name="forecasts", daemon=True)
+            self._process = process
+            self._reader.start()
+        return True
+
+    def _send(self, process: subprocess.Popen[str]) -> None:
+        with self._sending, suppress(BrokenPipeError, ValueError):  # closed, or it ended and has printed why
+            if self._asked is None:
+                return
+            number, question = self._asked
+            line = {"number": number, "script": script_data(question.script), "policy": question.policy}
+            line |= {"robot": ROBOT_FORMAT.dump_python(question.robot, mode="json")}
+            line |= {"friction": question.friction, "inbetween": question.inbetween}
+            print(json.dumps(line), file=process.stdin, flush=True)
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
+        self._send(process)
         for line in process.stdout:
             found, asked = json.loads(line), self._asked
             if asked is not None and asked[0] == found["number"]:

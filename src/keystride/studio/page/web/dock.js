@@ -99,7 +99,8 @@ function showDocument(script) {
   const full = '<span class="ks-dirty ks-full" title="The storage of this browser is full: save soon">not stored in this browser</span>';
   const changed = script.changedOnDisk ? ' <span class="ks-dirty">changed on disk</span>' : "";
   const share = script.stale ? "" : ` ${Math.round(100 * script.progress)}%`;
-  const forecast = script.marks.length && (script.stale || script.progress < 1) ? ` · <span class="ks-progress">forecast${share}…</span>` : "";
+  const words = script.queued ? `<span class="ks-progress" title="The server makes forecasts for a few browser tabs at a time. Yours begins when another one is closed.">forecast waits for another tab to close</span>` : `<span class="ks-progress">forecast${share}…</span>`;
+  const forecast = script.marks.length && (script.stale || script.progress < 1) ? ` · ${words}` : "";
   dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${full}${changed} ${forecast} · ${clean(script.note)}`;
 }
 
@@ -123,37 +124,48 @@ question.className = "ks-dialog";
 document.body.appendChild(question);
 question.addEventListener("click", (event) => {
   const choice = event.target.closest("button")?.textContent;
-  if (choice) { question.close(); channel.send("answer", choice); }
+  if (choice && !stopBar.contains(event.target)) { question.close(); channel.send("answer", choice); }
 });
+const lastButton = () => question.querySelector(":scope > div:last-child button:last-of-type");
 question.addEventListener("cancel", (event) => {
   event.preventDefault();
-  question.querySelector("button:last-of-type").click();
+  lastButton().click();
 });
 function showQuestion(asked) {
   if (!asked.text) return question.close();
   question.innerHTML = `<p>${clean(asked.text)}</p><div>${asked.buttons.map((text) => `<button>${clean(text)}</button>`).join("")}</div>`;
   if (!question.open) question.showModal();
-  question.querySelector("button:last-of-type").focus();
+  lastButton().focus();
 }
 
 // The stop bar is shown while a deployment runs, whatever tab is open. Its button, Escape and Space are the emergency stop.
 const stopBar = document.createElement("div");
 stopBar.id = "ks-stop";
 stopBar.setAttribute("role", "alert");
-stopBar.innerHTML = `<span></span><button title="Damping at once (Esc or Space)">STOP</button>`;
+stopBar.innerHTML = `<span></span><button class="stop" title="Damping at once (Esc or Space)">STOP</button><div class="ks-unknown"></div>`;
 document.body.appendChild(stopBar);
 let live = { running: false };
 function emergencyStop() { channel.urgent("emergency"); }
-stopBar.querySelector("button").addEventListener("pointerdown", emergencyStop); // on press, not on release
-stopBar.querySelector("button").addEventListener("click", emergencyStop);
+stopBar.querySelector(".stop").addEventListener("pointerdown", emergencyStop); // on press, not on release
+stopBar.querySelector(".stop").addEventListener("click", emergencyStop);
+const unknown = stopBar.querySelector(".ks-unknown");
+unknown.addEventListener("click", (event) => { if (event.target.closest("button")) channel.send("live_give_up"); });
 const upOrDown = (up) => (up === null || up === undefined ? "-" : up ? "up" : "DOWN");
 function showLive(news) {
   live = news;
-  stopBar.classList.toggle("on", news.running);
+  stopBar.classList.toggle("on", news.running || !!news.unknown);
+  stopBar.classList.toggle("over", !news.running);
+  const alarm = news.unknown ? `<p>The robot's state is unknown: ${clean(news.unknown)}. ${clean(news.brakes)}</p>
+    <button>The power is off${news.running ? ": stop braking" : ""}</button>` : "";
+  if (unknown.drawn !== alarm) unknown.innerHTML = unknown.drawn = alarm;
   const text = `${news.step}: ${news.state} · link ${upOrDown(news.link)} · poses ${upOrDown(news.pose)} · battery ${news.battery == null ? "-" : `${news.battery}%`}`;
   const shown = stopBar.querySelector("span");
   if (shown.textContent !== text) shown.textContent = text;
 }
+setInterval(() => { // a modal dialog blocks everything outside of it, but not the stop bar
+  const place = [...document.querySelectorAll("dialog[open]")].pop() ?? document.body;
+  if (stopBar.parentElement !== place) place.prepend(stopBar);
+}, 100);
 window.addEventListener("keydown", (event) => { // takes precedence over every other use of these keys
   const typing = event.target.matches?.("input:not([type=checkbox], [type=radio], [type=range]), textarea");
   if (!live.running || !(event.key === "Escape" || (event.key === " " && !typing))) return;

@@ -114,6 +114,10 @@ window.addEventListener("keyup", (event) => { // otherwise releasing Space would
   if (event.key === " " && !byTab && !event.target.matches?.(TEXT) && !document.querySelector("dialog[open]")) event.preventDefault();
 }, true);
 
+document.addEventListener("dblclick", (event) => { // the session knows which ghost it was, if any
+  if (event.target.matches("#root canvas")) channel.send("frame");
+});
+
 // The pose library is part of a viser panel.
 document.addEventListener("click", (event) => {
   const element = event.target.closest?.("[data-pose], [data-forget]");
