@@ -136,16 +136,16 @@ class DeployGo2:
 
     def _deploy(self) -> int:
         from keystride.deploy.launch import deploy
-        from keystride.robot.go2 import GO2
+        from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 
-        outcome = deploy(self._plan(), GO2, self.report)
+        outcome = deploy(self._plan(), load_robot(DEFAULT_ROBOT), self.report)
         return 0 if outcome.played else EXIT_STOPPED
 
     def _dry_run(self) -> int:
         from keystride.deploy.sim.rehearsal import dry_run
-        from keystride.robot.go2 import GO2
+        from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 
-        return 0 if dry_run(self._plan(), GO2) else EXIT_STOPPED
+        return 0 if dry_run(self._plan(), load_robot(DEFAULT_ROBOT)) else EXIT_STOPPED
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class DeploySim:
 
     def run(self) -> int:
         from keystride.deploy.sim.server import SimulatedConfig, serve
-        from keystride.robot.go2 import GO2
+        from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 
         config = SimulatedConfig(
             posture=self.posture,
@@ -231,7 +231,9 @@ class DeploySim:
             seed=self.seed,
             record=self.record,
         )
-        return serve(GO2, self.interface, self.domain, config, viewer=self.viewer, control=self.control)
+        return serve(
+            load_robot(DEFAULT_ROBOT), self.interface, self.domain, config, viewer=self.viewer, control=self.control
+        )
 
 
 @dataclass(frozen=True)
@@ -258,9 +260,11 @@ class DeploySelftest:
 
     def run(self) -> int:
         from keystride.deploy.selftest.runner import run_cases
-        from keystride.robot.go2 import GO2
+        from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 
-        return run_cases(GO2, self.policy, self.only, self.jobs, self.json, markdown=self.markdown)
+        return run_cases(
+            load_robot(DEFAULT_ROBOT), self.policy, self.only, self.jobs, self.json, markdown=self.markdown
+        )
 
 
 @dataclass(frozen=True)
@@ -278,9 +282,9 @@ class DeployReplay:
 
     def run(self) -> int:
         from keystride.deploy.log.replay import replay
-        from keystride.robot.go2 import GO2
+        from keystride.robot.catalogue import DEFAULT_ROBOT, load_robot
 
         try:
-            return replay(self.log, GO2, self.picture or self.log / "picture.png", self.viewer)
+            return replay(self.log, load_robot(DEFAULT_ROBOT), self.picture or self.log / "picture.png", self.viewer)
         except ValueError as error:
             raise UserError(str(error)) from error
