@@ -45,7 +45,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def check_size(path: Path, limit: int) -> None:
-    """A pipe or a device could block the reader for ever, or never end."""
+    """Raise FileError for a file that is too large or not a regular one: a pipe or a device could block the reader for ever."""
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(21, os.strerror(21), str(path))
@@ -124,12 +124,12 @@ def read_yaml(path: Path, limit: int = YAML_BYTES, depth: int = YAML_DEPTH) -> A
         mark = error.problem_mark or error.context_mark
         place = f":{mark.line + 1}" if mark else ""
         raise FileError(f"{path}{place}: not valid YAML: {one_line(error.problem or error.context)}") from error
-    except (yaml.YAMLError, ValueError, OverflowError) as error:  # a date that is none, an endless number
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # an invalid date, an endless number
         raise FileError(f"{path}: not valid YAML: {one_line(error)}") from error
 
 
 def _check_events(events: Iterable[Any], allowed: int) -> None:
-    """Loaders follow aliases and nesting without bound: what they unfold to could fill the memory."""
+    """Reject aliases and deep nesting, which loaders expand without bound and which could fill the memory."""
     depth = 0
     for event in events:
         place = f":{event.start_mark.line + 1}"
@@ -144,7 +144,7 @@ def _check_events(events: Iterable[Any], allowed: int) -> None:
 
 
 def read_arrays(path: Path, limit: int = ARRAY_BYTES) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file. What its headers announce is compared with what is there before it is allocated."""
+    """Return the arrays of an .npz file. The sizes in its headers are compared with the data before memory is allocated."""
     content = read_bytes(path, limit)
     arrays: dict[str, np.ndarray] = {}
     try:
@@ -177,7 +177,7 @@ def _array(name: str, data: bytes) -> np.ndarray:
             raise ValueError(f"version {version}")
         header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = header(stream)
-    except Exception as error:  # the header is a Python literal: it can be wrong in every way that Python knows
+    except Exception as error:  # the header is a Python literal, which can be wrong in many ways
         raise FileError(f"array {shown}: damaged header: {one_line(error)}") from error
     if dtype.hasobject or (dtype.itemsize == 0 and prod(shape) > MIB):
         raise FileError(f"array {shown}: type {dtype} is not allowed; allowed: numbers and text, no pickles")
@@ -193,7 +193,7 @@ def read_tensors(path: Path, limit: int = WEIGHT_BYTES) -> dict[str, np.ndarray]
     check_size(path, limit)
     try:
         tensors = load_file(path)
-    except Exception as error:  # for types that numpy lacks it raises what it likes
+    except Exception as error:  # for types that NumPy lacks, it raises various exceptions
         raise FileError(f"damaged or not a safetensors file: {one_line(error)}") from error
     for name, values in tensors.items():
         if values.dtype.kind == "f" and not np.isfinite(values).all():

@@ -13,7 +13,7 @@ from keystride.training.checks import (
     ABOVE_ZERO,
     AT_LEAST,
     BETWEEN_0_AND_1,
-    RANGES,
+    RANGE_SETTINGS,
     check,
     check_settings,
     process_count,
@@ -92,9 +92,9 @@ def test_mistakes_are_named(tiny: TrainingConfig, values: dict[str, Any], compla
 
 
 def test_every_setting_in_the_tables_exists() -> None:
-    for path in (*AT_LEAST, *ABOVE_ZERO, *BETWEEN_0_AND_1, *RANGES):
+    for path in (*AT_LEAST, *ABOVE_ZERO, *BETWEEN_0_AND_1, *RANGE_SETTINGS):
         value_at(TrainingConfig(), path)
-    assert all(len(value_at(TrainingConfig(), path) or (0, 0)) == 2 for path in RANGES)
+    assert all(len(value_at(TrainingConfig(), path) or (0, 0)) == 2 for path in RANGE_SETTINGS)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

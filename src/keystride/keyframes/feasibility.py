@@ -21,7 +21,6 @@ from keystride.robot.kinematics import feet_from_joints, standing_height
 # Averages from keyframe to keyframe, for legs of any length: animals and robots of different size move alike if speeds
 # scale with sqrt(g h), and rates with sqrt(g / h), h being the standing height. For the Go2 these are 1.5 m/s, above which
 # learned policies miss by a wide margin, 3 m/s, below the 3.7 m/s that its maker states, and 180 degrees/s.
-GRAVITY = 9.81  # m/s^2
 STANDING_START_SPEED = 0.82954  # times sqrt(g h)
 RUNNING_SPEED = 1.65907  # times sqrt(g h)
 TURN_RATE = 0.57909  # times sqrt(g / h)
@@ -188,8 +187,8 @@ def _too_fast(demand: Demand, robot: Robot) -> Iterator[str]:
         yield "is due at the start, and leaves no time to get there"
         return
     height = float(standing_height(robot, robot.stance))
-    limit = (STANDING_START_SPEED if demand.standing_start else RUNNING_SPEED) * sqrt(GRAVITY * height)
-    fastest_turn = TURN_RATE * sqrt(GRAVITY / height)
+    limit = (STANDING_START_SPEED if demand.standing_start else RUNNING_SPEED) * sqrt(geometry.GRAVITY * height)
+    fastest_turn = TURN_RATE * sqrt(geometry.GRAVITY / height)
     if demand.speed is not None and demand.speed > limit:
         start = " from a standstill" if demand.standing_start else ""
         yield f"{demand.speed:.1f} m/s{start} exceeds the robot's limit of {limit:.2g} m/s"

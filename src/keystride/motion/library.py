@@ -76,7 +76,7 @@ class Library:
         self.authored = np.array([clip.metadata.get("source") == "authored" for clip in clips])  # by clip
         self.tagged = _frames_by_tag(clips, np.cumsum(lengths) - lengths)
         self._weight = _weights(self.frames, clips, self.clip, balance or Balance())
-        self._drawable: dict[int, tuple[Indices, Floats]] = {}  # by frames ahead: frames, cumulated weights
+        self._drawable: dict[int, tuple[Indices, Floats]] = {}  # by frames ahead: frames, cumulative weights
 
     def __len__(self) -> int:
         return len(self.clip)

@@ -17,7 +17,7 @@ from keystride.motion.tagging import Segment
 from keystride.plotting import as_svg, styled_figure
 from keystride.robot.description import Floats, Robot
 
-MOST_POINTS = 430  # of a line: more would not show
+MOST_POINTS = 430  # of a line; more would not be visible
 TAG_LETTER_SHARE = 0.009  # of the plot's width
 
 LEG_COLOURS = (BLUE, RED, GREEN, ORANGE)  # front left, front right, rear left, rear right

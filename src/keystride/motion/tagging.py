@@ -32,7 +32,7 @@ class TagSettings:
     still: float = 0.12  # m/s
     trot: float = 0.75  # m/s: Froude number 0.19, where dogs change from walk to trot
     canter: float = 1.9  # m/s
-    turn: float = 0.7  # rad/s, when walking at most slowly
+    turn: float = 0.7  # rad/s, at speeds below turn_speed
     turn_speed: float = 0.45  # m/s
     low: float = 0.215  # m, height of a hip that does not stand
     upright: float = 0.30  # rad of pitch in sitting

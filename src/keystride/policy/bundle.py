@@ -15,7 +15,7 @@ from keystride.keyframes.inbetween.ranges import TrainedRanges
 from keystride.reading import one_line
 
 ZEROS = "0" * 64
-TRAINED = "trained_"  # begins the names of the trained ranges
+TRAINED = "trained_"  # prefix of the fields below that hold trained ranges
 RANGE_NAMES = tuple(entry.name for entry in fields(TrainedRanges) if entry.name != "components")
 MARK = b"file_sha256\x12\x40"  # in the file: the key, then the tag and the length of its value
 
@@ -30,15 +30,15 @@ class Metadata:
     joint_stiffness: tuple[float, ...]  # N m/rad
     joint_damping: tuple[float, ...]  # N m s/rad
     default_joint_pos: tuple[float, ...]  # rad, where the action is zero
-    action_scale: tuple[float, ...]  # rad a unit of action
+    action_scale: tuple[float, ...]  # rad per unit of action
     observation_names: tuple[str, ...]  # the graph's inputs
     robot: str
     control_dt: float  # s
-    goals: str  # position, pose or any: what its keyframes held in training
-    goal_components: tuple[str, ...]  # those it knows; the graph ignores the others
+    goals: str  # components of keyframes in training: position, pose or any
+    goal_components: tuple[str, ...]  # components that the policy was trained on; the graph ignores the others
     max_keyframes: int
     see: str  # all keyframes, or the next only
-    value_names: tuple[str, ...]  # of a critic's outputs; a policy has none
+    value_names: tuple[str, ...]  # names of a critic's outputs; empty for a policy
     training_steps: int
     training_data: str
     licence: str
@@ -73,7 +73,7 @@ def from_strings(strings: Mapping[str, str]) -> Metadata:
         raise PolicyError(f"its metadata lacks {', '.join(absent)}")
     metadata = Metadata(**{name: _value(kind, name, strings[name]) for name, kind in kinds.items() if name in strings})
     try:
-        metadata.ranges  # noqa: B018 (it checks itself)
+        metadata.ranges  # noqa: B018 (validates the ranges)
     except ValueError as error:
         raise PolicyError(f"its metadata is damaged: {error}") from error
     return metadata
@@ -115,13 +115,13 @@ def _value(kind: Any, name: str, text: str) -> Any:
 
 
 SHIPPED = Path(__file__).with_name("shipped")
-POLICY_FILE = "policy.onnx"  # actor, with everything around it
-CRITIC = "critic.onnx"  # critics, likewise
-WEIGHTS = "weights.safetensors"  # of all networks, to go on training
+POLICY_FILE = "policy.onnx"  # the actor, with normalization and the computation of observations
+CRITIC = "critic.onnx"  # the critics, with the same
+WEIGHTS = "weights.safetensors"  # of all networks, for further training
 CONFIG = "config.yaml"  # all settings of the run
 CURVE = "curve.json"  # its learning curve, see policy.curve
-FIGURES = "figures.json"  # rows of `keystride evaluate`, when there are any
-NOTES_FILE = "notes.md"  # further known limits, when there are any
+FIGURES = "figures.json"  # rows of `keystride evaluate`; optional
+NOTES_FILE = "notes.md"  # known limitations; optional
 CARD = "card.md"  # the model card
 METRICS_FILE = "metrics.jsonl"  # in runs only
 

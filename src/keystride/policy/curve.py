@@ -12,7 +12,7 @@ from keystride.reading import MIB, check_model, check_size, one_line, parse_json
 MetricsRow = dict[str, float]
 POINTS = 200
 MOST_METRICS = 128 * MIB  # of a run: a week of training
-MOST_ROWS = 200_000  # iterations
+MAX_ITERATIONS = 200_000  # rows of a curve
 LONGEST_ROW = MIB
 MAX_METRIC = 1e18  # of a metric
 EVALUATION = "evaluation/"
@@ -69,8 +69,8 @@ def _rows(metrics: Path) -> Iterable[MetricsRow]:
             row = parse_json(line)
         except FileError:
             continue
-        if number > MOST_ROWS:
-            raise FileError(f"{metrics}: more than {MOST_ROWS} rows")
+        if number > MAX_ITERATIONS:
+            raise FileError(f"{metrics}: more than {MAX_ITERATIONS} rows")
         if not isinstance(row, dict) or not {"steps", "seconds"} <= row.keys():
             raise FileError(f"{metrics}:{number}: not a row of metrics; allowed: names with numbers, steps and seconds")
         for name, value in row.items():

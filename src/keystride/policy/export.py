@@ -75,7 +75,7 @@ def build(weights: Weights, settings: dict[str, Any], origin: Origin, robot: Rob
     try:
         actor = Actor(network, STATE_SIZE, GOAL_SIZE, len(robot.joint_names))
         critics = Critics(network, STATE_SIZE, GOAL_SIZE, len(settings["learner"]["ppo"]["groups"]))
-    except (ValueError, TypeError, RuntimeError, AssertionError) as error:  # sizes that do not divide, say
+    except (ValueError, TypeError, RuntimeError, AssertionError) as error:  # such as sizes that do not divide
         raise PolicyError(f"{CONFIG}: no such network can be built: {one_line(error)}") from error
     try:
         load_module(actor, weights.actor)
@@ -98,7 +98,7 @@ def _origin(place: Path, settings: dict[str, Any], robot: Robot) -> Origin:
         metadata = Policy.load(place, robot=robot).metadata
         return Origin(metadata.training_steps, metadata.training_data, metadata.licence)
     checkpoint = place if is_checkpoint(place) else run_checkpoint(place)
-    assert checkpoint is not None  # find has made sure
+    assert checkpoint is not None  # checked by find
     return origin_of_run(checkpoint, settings)
 
 

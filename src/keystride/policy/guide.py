@@ -22,12 +22,12 @@ from keystride.policy.bundle import Metadata
 from keystride.policy.runtime import Policy, RobotState
 from keystride.robot.description import Floats, Robot
 
-CHECK_STEPS = 10  # control steps between looks at whether a robot is where its plan has it
+CHECK_STEPS = 10  # control steps between checks of whether a robot is where the plan expects it
 OFF_PATH = 0.35  # m by which a robot may miss a waypoint
 OFF_YAW = 0.8  # rad
 CATCH_UP_SPEED = 1.0  # m/s and rad/s at which it may still get there
 STOPPING = 0.2  # s: a robot comes to a stop within this time at its speed
-GO_BACK = 0.5  # m: for less a robot does not turn round after the last keyframe
+GO_BACK = 0.5  # m: after the last keyframe, a robot does not turn round for less than this
 HOLD_SECONDS = 10.0  # planned at a time
 
 Rows = NDArray[np.intp]

@@ -146,7 +146,7 @@ def _check_node(node: memoryview) -> None:
 
 
 def _check_tensor(tensor: memoryview) -> None:
-    """All values are in the file, as many as its shape says, and shapes made from them are not absurd."""
+    """Raise PolicyError unless all values are in the file, as many as the shape says, and shapes made from them are plausible."""
     dims: list[int] = []
     kind, stored = 0, 0
     integers: list[int] = []
@@ -170,7 +170,7 @@ def _check_tensor(tensor: memoryview) -> None:
 
 
 def _check_integers(values: list[int]) -> None:
-    """Such constants are shapes and indices; the largest integers stand for `to the end`."""
+    """Raise PolicyError if integers, which are shapes and indices, are too large; the largest stand for `to the end`."""
     sizes = [abs(value) for value in values if abs(value) < 1 << 62]
     if max(sizes, default=0) > MOST_VALUES or (len(sizes) <= 8 and prod(max(size, 1) for size in sizes) > MOST_VALUES):
         raise PolicyError(f"it holds integers up to {max(sizes)}; allowed: shapes of at most {MOST_VALUES} values")

@@ -39,7 +39,7 @@ def policy_content(name_or_path: str | Path, robot: Robot) -> bytes:
     place = find(name_or_path)
     if not _exported(place, robot):
         return _export(place, robot)
-    Policy.load(place, robot=robot)  # do not hand on a file that cannot be used
+    Policy.load(place, robot=robot)  # raises an error if the file cannot be used
     return onnx_file(place).read_bytes()
 
 
@@ -86,7 +86,7 @@ def load_weights(name_or_path: str | Path) -> Weights:
 
 def save_weights(weights: Weights, file: Path) -> None:
     flat = {f"{part}/{name}": values for part, tensors in weights.tree().items() for name, values in tensors.items()}
-    file.write_bytes(save(flat))  # save_file would make it readable by its owner alone
+    file.write_bytes(save(flat))  # save_file would make it readable by its owner only
 
 
 def fingerprint(tensors: Tensors) -> str:
@@ -105,7 +105,7 @@ def _file(path: Path) -> Path:
     if is_bundle(path):
         return path / WEIGHTS
     place = path if is_checkpoint(path) else run_checkpoint(path)
-    assert place is not None  # find has made sure
+    assert place is not None  # checked by find
     return place / "learner.safetensors"
 
 

@@ -69,11 +69,11 @@ class _Row(BaseModel):
 
 
 MOST_NOTES = MIB
-MOST_ROWS = 10_000  # of an evaluation
+MAX_RESULT_ROWS = 10_000
 
 
 class _Figures(BaseModel):
-    rows: list[_Row] = Field(max_length=MOST_ROWS)
+    rows: list[_Row] = Field(max_length=MAX_RESULT_ROWS)
 
 
 def pack(
@@ -96,7 +96,7 @@ def pack(
         try:
             _write_card(folder.name, part, robot)
             check_bundle(part, robot)
-        except FileError as error:  # of a file that was copied
+        except FileError as error:  # it names the copy; the user knows the original
             raise PolicyError(str(error).replace(str(part), str(place))) from error
 
 
@@ -159,8 +159,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows that `keystride evaluate --json` wrote."""
     content = read_json(path)
     rows = content.get("rows") if isinstance(content, dict) else content
-    if isinstance(rows, list) and len(rows) > MOST_ROWS:
-        raise FileError(f"{path}: {len(rows)} rows; allowed: at most {MOST_ROWS}")
+    if isinstance(rows, list) and len(rows) > MAX_RESULT_ROWS:
+        raise FileError(f"{path}: {len(rows)} rows; allowed: at most {MAX_RESULT_ROWS}")
     return [row.model_dump() for row in check_model({"rows": rows}, _Figures, str(path)).rows]
 
 

@@ -64,7 +64,7 @@ class Network:
         self.metadata = from_strings(read_properties(content))
         _check(self.metadata, content, robot)
         self._sight = visible if self.metadata.see == "all" else next_only
-        # A small file can ask for any amount of memory, even before it is run: first of all it is tried with a bound.
+        # A small file can request any amount of memory, even before it is run, so it is first tried with a bound.
         self._session = _session(content, 1, bounded=True)
         _check_session(self._session, self.metadata)
         self._try()
@@ -85,7 +85,7 @@ class Network:
         given["base_orientation"][:, 0] = 1.0
         try:
             outputs = [np.asarray(output) for output in self._session.run(None, given)]
-        except Exception as error:  # onnxruntime's own classes share no base
+        except Exception as error:  # onnxruntime's exceptions have no common base class
             raise PolicyError(f"it cannot be run: {one_line(error)}") from error
         for name, output in zip(_outputs(self.metadata), outputs, strict=True):
             if not np.isfinite(output).all():
@@ -99,7 +99,7 @@ class Network:
         return [np.asarray(output, dtype=np.float64) for output in outputs]
 
     def _inputs(self, state: RobotState, goals: Goals, now: Any, previous_action: Floats) -> dict[str, np.ndarray]:
-        # Single precision is coarse far from the origin: the place under the robot serves as one.
+        # Single precision is coarse far from the origin, so positions are measured from the point under the robot.
         here = state.position * [1.0, 1.0, 0.0]  # (B, 3)
         wait = (goals.step - now[:, None]) * CONTROL_DT  # (B, K) s
         floats = {
@@ -174,13 +174,13 @@ def _session(content: bytes, threads: int, *, bounded: bool = False) -> onnxrunt
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # what goes wrong is raised, in one line
+    options.log_severity_level = 4  # errors are raised instead, as one line
     if bounded:
         _register_bounded_allocator()
         options.add_session_config_entry("session.use_env_allocators", "1")
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own classes share no base
+    except Exception as error:  # onnxruntime's exceptions have no common base class
         raise PolicyError(BROKEN) from error
 
 

@@ -16,10 +16,10 @@ ROBOTS: dict[str, Robot] = {"go2": GO2}
 
 DEFAULT_ROBOT = "go2"
 
-MAX_NAME = 60  # characters
+MAX_NAME_LENGTH = 60  # characters
 LEG_NAMES = tuple(dict.fromkeys(name.split("_")[0] for name in JOINT_NAMES))
 ANGLE, LENGTH, SIZE = (-7.0, 7.0), (0.01, 5.0), (0.001, 5.0)  # rad, m, m
-RANGES = {  # of a description's numbers: a servo, a length or a motor of zero divides by it
+NUMBER_RANGES = {  # of a description's numbers; a stiffness, length or torque of zero would be divided by
     "hip_in_base": (-5.0, 5.0),
     "thigh_in_hip": (-5.0, 5.0),
     **dict.fromkeys(("lower", "upper", "stance"), ANGLE),
@@ -73,7 +73,7 @@ def _check_ranges(path: Path, robot: Robot) -> None:
     """Raise RobotError for legs that scripts do not know, and for numbers that no quadruped has."""
     parts = [("", vars(robot)), *((f"legs.{row}.", vars(leg)) for row, leg in enumerate(robot.legs))]
     for place, part in parts:
-        for name, (least, most) in RANGES.items():
+        for name, (least, most) in NUMBER_RANGES.items():
             values = part.get(name, ())
             for value in values if isinstance(values, tuple) else (values,):
                 if not least <= value <= most:
@@ -85,8 +85,8 @@ def _check_ranges(path: Path, robot: Robot) -> None:
     for row, leg in enumerate(robot.legs):
         if not all(low <= angle <= high for low, angle, high in zip(leg.lower, leg.stance, leg.upper, strict=True)):
             raise RobotError(f"{path}: legs.{row}.stance: {leg.stance}; allowed: between lower and upper")
-    if not robot.name.isprintable() or not 1 <= len(robot.name) <= MAX_NAME:
-        raise RobotError(f"{path}: name: allowed: 1 to {MAX_NAME} printable characters")
+    if not robot.name.isprintable() or not 1 <= len(robot.name) <= MAX_NAME_LENGTH:
+        raise RobotError(f"{path}: name: allowed: 1 to {MAX_NAME_LENGTH} printable characters")
 
 
 def _plain(value: Any) -> Any:

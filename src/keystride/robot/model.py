@@ -16,7 +16,7 @@ from keystride.robot.kinematics import standing_height
 from keystride.robot.model_file import check_model_file
 
 PHYSICS_DT = 0.005  # s
-SHIPPED = Path(__file__).parent  # models that need no check
+BUILT_IN_MODELS = Path(__file__).parent  # they need no check
 FREE_JOINT = 7  # coordinates: position and quaternion
 NOT_READABLE = (ValueError, RuntimeError)  # what MuJoCo raises for models
 SUPPLY_VOLTAGE = 28.0  # V; torque and speed do not depend on it, only the split into current and voltage does
@@ -26,7 +26,7 @@ MAX_LAG_STEPS = 6  # paper, domain randomization table: actuator lag in physics 
 
 def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
     """Return the editable model. Without visuals it is the same robot, but faster to step."""
-    if robot.model_path.parent != SHIPPED:
+    if robot.model_path.parent != BUILT_IN_MODELS:
         check_model_file(robot.model_path)
     try:
         spec = mujoco.MjSpec.from_file(str(robot.model_path))
@@ -50,7 +50,7 @@ def load_spec(robot: Robot, *, visual: bool = True) -> mujoco.MjSpec:
         _add_motor(spec, robot, name, float(torque), float(speed))
     for leg, site in zip(robot.leg_names, robot.foot_sites, strict=True):
         _add_touch(spec, f"{leg}_touch", spec.site(site), 2 * robot.foot_radius)
-    if robot.model_path.parent != SHIPPED:
+    if robot.model_path.parent != BUILT_IN_MODELS:
         _check_compiled(spec, robot)
     return spec
 

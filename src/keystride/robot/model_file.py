@@ -17,7 +17,7 @@ from keystride.reading import MIB, check_size, one_line, read_bytes
 XML_BYTES = 4 * MIB  # of the model and the files it includes
 ASSET_BYTES = 32 * MIB  # of all meshes and textures
 ELEMENTS = 5_000
-DEPTH = 64
+MAX_NESTING = 64
 ATTRIBUTES = 50_000
 PIXELS = 32 * MIB  # of all textures, a cube with its six sides
 
@@ -78,7 +78,7 @@ class _Found:
 
 
 def check_model_file(path: Path) -> None:
-    """Raise FileError, with file and line, if a model is not one of a robot or asks for more than robots need."""
+    """Raise FileError, with file and line, if a model is not that of a robot or uses more than robots need."""
     found = _Found(path.parent)
     _scan(path, found)
     for place, name in found.includes:
@@ -103,7 +103,7 @@ def _scan(path: Path, found: _Found) -> None:
     found.bytes += len(content)
     included = found.bytes > len(content)
     open_elements: list[str] = []
-    parser = expat.ParserCreate("UTF-8")  # as MuJoCo, whatever the file declares
+    parser = expat.ParserCreate("UTF-8")  # like MuJoCo, whatever the file declares
 
     def place() -> str:
         return f"{path}:{parser.CurrentLineNumber}"
@@ -112,8 +112,8 @@ def _scan(path: Path, found: _Found) -> None:
         open_elements.append(element)
         found.elements += 1
         found.attributes += len(attributes)
-        if len(open_elements) > DEPTH:
-            raise FileError(f"{place()}: nested too deep; allowed: {DEPTH} levels")
+        if len(open_elements) > MAX_NESTING:
+            raise FileError(f"{place()}: nested too deep; allowed: {MAX_NESTING} levels")
         if found.elements > ELEMENTS or found.attributes > ATTRIBUTES:
             raise FileError(f"{place()}: too large; allowed: {ELEMENTS} elements, {ATTRIBUTES} attributes")
         if included and element == "include":
@@ -208,7 +208,7 @@ def _files_of(place: str, element: str, name: str, found: _Found) -> list[Path]:
 def _image_size(place: str, file: Path) -> tuple[int, int]:
     try:
         with warnings.catch_warnings(), PIL.Image.open(file, formats=["PNG"]) as image:
-            warnings.simplefilter("ignore")  # about large images: they are counted here
+            warnings.simplefilter("ignore")  # about large images, whose size is limited here
             return image.size
     except Exception as error:  # PIL raises a dozen kinds for damaged images
         raise FileError(f"{place}: {file.name} is not a PNG image") from error

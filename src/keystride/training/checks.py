@@ -91,7 +91,7 @@ BETWEEN_0_AND_1 = (
     "task.ranges.everyday.standing_share",
     "task.regularization.soft_limit_share",
 )
-RANGES = (
+RANGE_SETTINGS = (
     "learner.ppo.learning_rate_range",
     "learner.ppo.exploration.std_range",
     "task.tail_steps",
@@ -221,7 +221,7 @@ def _check_numbers(stage: ResolvedStage) -> None:
         _require(stage, path, lambda value: value > 0, "must be above 0")
     for path in BETWEEN_0_AND_1:
         _require(stage, path, lambda value: 0 <= value <= 1, "must lie between 0 and 1")
-    for path in RANGES:
+    for path in RANGE_SETTINGS:
         low, high = value_at(stage.config, path) or (0, 0)
         if not low <= high:
             raise UserError(f"{_place(stage, path)}: the least value comes first, not {low}, {high}")

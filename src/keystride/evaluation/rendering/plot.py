@@ -18,7 +18,7 @@ from keystride.robot.description import LEG_JOINTS, Floats
 
 LEG_TITLES = ("front left", "front right", "rear left", "rear right")
 JOINT_COLOURS = (BLUE, ORANGE, GREEN)
-PANEL_WIDTH = 4.4  # inches, of a panel on its own
+PANEL_INCHES = 4.4  # width of a panel on its own
 ARROW_PERIOD = 0.4  # s between heading arrows
 
 
@@ -51,7 +51,7 @@ def draw_panels(recording: Recording) -> list[Any]:
 
 def _panel(draw: Callable[[Any, Recording], None], recording: Recording, height: float, *, legend: bool = False) -> Any:
     margins = {"left": 0.12, "right": 0.97, "top": 1 - 0.36 / height, "bottom": (0.66 if legend else 0.46) / height}
-    with styled_figure(PANEL_WIDTH, height, margins) as figure:
+    with styled_figure(PANEL_INCHES, height, margins) as figure:
         axes = figure.subplots()
         draw(axes, recording)
         if legend:

@@ -43,7 +43,7 @@ class WaypointPlan:
 
     goals: Goals  # (E, N + W)
     path: Floats  # (E, N + W, 3) x, y, yaw, with what keyframes leave open filled in
-    soft: Mask  # (E, N + W) waypoints, which nobody asked for
+    soft: Mask  # (E, N + W) whether a row is a waypoint
 
 
 def plan(

@@ -17,7 +17,7 @@ from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 
 StepArray = NDArray[np.int64]
-STANDING = 0.05  # m from the standing height: a keyframe that asks for no more than that stands
+STANDING = 0.05  # m from the standing height within which a keyframe counts as standing
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class RouteEvents:
     position: Floats  # (E, N, 2) filled in where a keyframe leaves it open
     yaw: Floats  # (E, N) NaN where it is left open
     shape: Shape
-    stands: Mask  # (E, N) asks for no other shape than that of standing
+    stands: Mask  # (E, N) whether the shape is that of standing, or left open
 
 
 def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> RouteEvents:

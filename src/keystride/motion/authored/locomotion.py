@@ -147,13 +147,13 @@ def between(pair: tuple[float, float], gait: Gait, speed: Floats) -> Floats:
     return np.interp(speed, gait.speed, pair)
 
 
-FINE = 4  # ticks of the fine clock a frame
+FINE = 4  # ticks of the fine clock per frame
 DT = 1.0 / (CLIP_FPS * FINE)  # s
 EASE_SECONDS = 0.6  # s from the standing height to the gait's
 TURNING = 0.3  # rad/s: from here on a passage is also tagged as a turn
 SPINNING = 2.0  # rad/s
 PITCH_SHARE = 0.3  # of the fore-aft moment of the loads turns the trunk; the rest shifts it
-ROLL_SHARE = 0.025  # likewise from side to side
+ROLL_SHARE = 0.025  # the same from side to side
 PITCH_RADIUS = 0.16  # m, radius of gyration
 ROLL_RADIUS = 0.09  # m
 # Changes of gait load the feet unevenly for a stride or two; real muscles would stiffen.

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from keystride.keyframes.document import parse_model, read_model
 from keystride.motion.clip import Clip, make_clip
 from keystride.motion.importers.bvh import Bvh, node_positions, parse_bvh
-from keystride.motion.importers.poses import FARTHEST, ImportProblem
+from keystride.motion.importers.poses import MAX_DISTANCE, ImportProblem
 from keystride.motion.retargeting.fitting import FittedClip
 from keystride.motion.retargeting.retarget import (
     Animal,
@@ -60,7 +60,7 @@ class Selection(BaseModel):
 
 
 def load_selection(path: Path | None = None) -> Selection:
-    """The built-in list for the MANN files, or one on file."""
+    """Return the selection in this file, by default the one for the MANN files that ships."""
     if path is not None:
         return read_model(path, Selection)
     built_in = resources.files("keystride.motion").joinpath("data/mann_selection.yaml")
@@ -81,7 +81,7 @@ def kept_parts(selection: Selection, clip: str, frames: int, rate: float) -> lis
 
 
 def corrections_in(selection: Selection, clip: str, first: int, rate: float) -> list[tuple[int, int, str]]:
-    """Tags set by hand, in frames of the part of the clip that begins at `first`."""
+    """Return the tags set by hand, in frames of the part of the clip that begins at `first`."""
     return [
         (int(one.frames[0] * rate) - first, int((one.frames[1] + 1) * rate) - first, one.tag)
         for one in selection.tags
@@ -97,7 +97,7 @@ def _in_clip_frames(cut: Cut, rate: float, frames: int) -> tuple[int, int]:
 
 
 def part_names(clip: str, parts: int) -> list[str]:
-    """A clip that was cut in pieces numbers them; one that stays whole keeps its name."""
+    """Return the names of the parts of a clip: numbered, or the clip's own name if it is in one part."""
     return [clip] if parts == 1 else [f"{clip}-{number}" for number in range(1, parts + 1)]
 
 
@@ -117,7 +117,7 @@ class Standing(BaseModel):
 
 
 class Skeleton(BaseModel):
-    """Front left, front right, rear left, rear right, wherever four names are listed."""
+    """Which nodes are hips and toes. Lists of four are in the order front left, front right, rear left, rear right."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     name: str
@@ -130,7 +130,7 @@ class Skeleton(BaseModel):
 
 
 def load_skeleton(path: Path | None = None) -> Skeleton:
-    """The built-in skeleton of the MANN dog, or the one on file."""
+    """Return the skeleton in this file, by default the one of the MANN dog that ships."""
     if path is not None:
         return read_model(path, Skeleton)
     built_in = resources.files("keystride.motion").joinpath("data/mann.yaml")
@@ -158,12 +158,12 @@ def capture_from_bvh(name: str, bvh: Bvh, skeleton: Skeleton) -> Capture:
 
 
 def _require_size(hips: Floats, toes: Floats, skeleton: Skeleton) -> None:
-    """A trunk ten times too long means another unit, not another dog."""
+    """Raise ImportProblem for a size that no animal has: a trunk ten times too long means another unit."""
     farthest = np.abs(np.concatenate([hips, toes], axis=1)).max(axis=(1, 2))
-    if not farthest.max() < FARTHEST:
+    if not farthest.max() < MAX_DISTANCE:
         raise ImportProblem(
             f"a hip or toe is {farthest.max():.3g} m from the origin in frame {farthest.argmax()}; "
-            f"allowed: at most {FARTHEST:g} m"
+            f"allowed: at most {MAX_DISTANCE:g} m"
         )
     length = float(np.median(np.linalg.norm(hips[:, :2].mean(1) - hips[:, 2:].mean(1), axis=-1)))
     expected = skeleton.standing.toes[0][0] - skeleton.standing.toes[2][0]
@@ -203,13 +203,13 @@ def _part(take: FittedClip, name: str, span: tuple[int, int], robot: Robot, meta
 
 
 def sliced(clip: Clip, name: str, first: int, last: int, robot: Robot) -> Clip:
-    """Some frames of a clip as a clip of its own; the place where it starts is left alone."""
+    """Return some frames of a clip as a clip of its own, in the same place."""
     rows = slice(first, last)
     return make_clip(name, robot, clip.base_position[rows], clip.base_orientation[rows], clip.joint_angles[rows])
 
 
 def animal_of(clip: Clip, folder: Path, skeleton: Skeleton) -> Animal | None:
-    """The animal that a clip was retargeted from, at the clip's frames, if its file is in the folder."""
+    """Return the animal that a clip was retargeted from, at the clip's frames, or None if its file is not in the folder."""
     source, first = Path(str(clip.metadata.get("source", ""))), clip.metadata.get("edits", {}).get("first_frame")
     path = folder / source.name
     if not source.name or not path.is_file() or not isinstance(first, int) or first < 0:

@@ -21,7 +21,7 @@ MAX_POSITIONS = 4_000_000  # nodes times frames
 
 @dataclass(frozen=True)
 class Node:
-    name: str  # an end site is called after its parent, with "_end"
+    name: str  # an end site is named after its parent, with "_end"
     parent: int  # -1 for the root
     offset: tuple[float, ...]
     channels: tuple[str, ...]
@@ -54,7 +54,7 @@ def parse_bvh(text: str) -> Bvh:
 
 
 def node_positions(bvh: Bvh) -> Floats:
-    """World positions of every node, (T, N, 3), in the file's units and axes."""
+    """Return world positions of all nodes, (T, N, 3), in the file's units and axes."""
     column = 0
     rotations: list[Floats] = []
     positions: list[Floats] = []
@@ -72,7 +72,7 @@ def node_positions(bvh: Bvh) -> Floats:
 
 
 def _local(node: Node, values: Floats) -> tuple[Floats, Floats]:
-    """Translation (T, 3) and rotation (T, 3, 3) in the parent's frame. Position channels replace the offset."""
+    """Return translation (T, 3) and rotation (T, 3, 3) in the parent's frame. Position channels replace the offset."""
     moved = np.tile(np.array(node.offset), (len(values), 1))
     turns: list[Floats] = [np.broadcast_to(np.eye(3), (len(values), 3, 3))]
     for column, channel in enumerate(node.channels):
@@ -85,7 +85,7 @@ def _local(node: Node, values: Floats) -> tuple[Floats, Floats]:
 
 
 def _rotation(axis: int, angle: Floats) -> Floats:
-    """Matrices (T, 3, 3) of a turn about one axis."""
+    """Return the matrices (T, 3, 3) of rotations about one axis."""
     first, second = (axis + 1) % 3, (axis + 2) % 3
     matrix = np.zeros((len(angle), 3, 3))
     matrix[:, axis, axis] = 1.0
@@ -96,7 +96,7 @@ def _rotation(axis: int, angle: Floats) -> Floats:
 
 
 class _Words:
-    """The words of the hierarchy in turn, with the line that each stands in."""
+    """The words of the hierarchy, taken one by one, with their line numbers."""
 
     def __init__(self, text: str) -> None:
         self._words = [(word, number) for number, line in enumerate(text.split("\n"), 1) for word in line.split()]
@@ -113,7 +113,7 @@ class _Words:
         return self._words[self._at - 1][0]
 
     def problem(self, message: str) -> ImportProblem:
-        """Say what is wrong with the word that was taken last."""
+        """Return an error about the word that was taken last."""
         word, line = self._words[self._at - 1]
         return ImportProblem(f"line {line}: {one_line(repr(word), 40)} {message}")
 
@@ -187,7 +187,7 @@ def _parse_motion(motion: str) -> tuple[int, float, str]:
 
 
 def _table(numbers: str, count: int, width: int) -> Floats:
-    """A frame may be wrapped over several lines. Bounds on lines and their lengths keep the memory within bounds."""
+    """Return the channel values (T, width). A frame may span several lines, whose number and length are bounded to save memory."""
     lines = numbers.count("\n")
     if lines > MAX_WRAPS * count:
         raise ImportProblem(f"{count} frames announced, {lines} lines found; allowed: {MAX_WRAPS} for each frame")

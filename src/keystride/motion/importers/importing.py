@@ -57,7 +57,7 @@ def import_files(
             yield RefusedFile(path.name, str(problem))
         except OSError as problem:
             yield RefusedFile(path.name, f"cannot be read: {problem.strerror or problem}")
-        except Exception as fault:  # a fault of ours must not lose the other files
+        except Exception as fault:  # a bug in a reader must not lose the other files
             yield RefusedFile(path.name, f"{INTERNAL}: {type(fault).__name__}: {one_line(fault)}")
 
 
@@ -110,6 +110,6 @@ def _metadata(clip: Clip, path: Path, kind: str, robot: Robot, options: ImportOp
 
 
 def median_residual(imported: Sequence[Imported]) -> float:
-    """Median toe residual away from clamped frames, m; not a number where nothing was retargeted."""
+    """Return the median toe residual of frames that were not clamped, m; NaN if nothing was retargeted."""
     rows = np.concatenate([one.residual for one in imported]) if imported else np.zeros(0)
     return float(np.median(rows)) if len(rows) else float("nan")

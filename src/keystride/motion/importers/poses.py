@@ -19,13 +19,13 @@ from keystride.robot.description import Floats, Robot
 MAX_FRAMES = 100_000  # of a file and of the clip made from it: half an hour
 FRAME_RATES = (1.0, 1000.0)  # per second
 HEIGHTS = (0.03, 2.0)  # m: a base whose median height is outside is in another unit
-FARTHEST = 10_000.0  # m from the origin
+MAX_DISTANCE = 10_000.0  # m from the origin
 LARGEST_ANGLE = 2 * np.pi  # rad: beyond, angles must be degrees
 LEGS = ("FL", "FR", "RL", "RR")
 
 
 class ImportProblem(FileError):
-    """One clear line about one file: truncated, of another skeleton, not finite, of the wrong unit."""
+    """A file cannot be imported: it is truncated, of another skeleton, not finite, or in the wrong unit."""
 
 
 def require_finite(values: Floats, what: str) -> None:
@@ -42,7 +42,7 @@ def require_frames(count: int, least: int = 2) -> None:
 
 
 def require_rate(fps: float, frames: int, clip_fps: float = 50.0) -> None:
-    """The rate has to be plausible, and the clip made from the frames not too long."""
+    """Raise ImportProblem if the rate is implausible, or the clip made from the frames would be too long."""
     low, high = FRAME_RATES
     if not low <= fps <= high:  # NaN is not
         raise ImportProblem(f"the frame rate is {fps:g} per second; allowed: {low:g} to {high:g}")
@@ -62,7 +62,7 @@ class PoseTable:
 
 
 def checked(poses: PoseTable) -> PoseTable:
-    """The same poses, or a problem that says what is wrong with them."""
+    """Return the poses unchanged; raise ImportProblem if something is wrong with them."""
     require_frames(len(poses))
     for what, columns in (("position", 3), ("orientation", 4), ("joints", 12)):
         values = getattr(poses, what)
@@ -79,10 +79,10 @@ def checked(poses: PoseTable) -> PoseTable:
     if not HEIGHTS[0] < height < HEIGHTS[1]:
         raise ImportProblem(f"wrong unit: the base is {height:.3g} m high, metres and z up expected")
     farthest = np.abs(poses.position).max(axis=1)
-    if farthest.max() > FARTHEST:
+    if farthest.max() > MAX_DISTANCE:
         raise ImportProblem(
             f"the base is {farthest.max():.3g} m from the origin in frame {farthest.argmax()}; "
-            f"allowed: at most {FARTHEST:g} m"
+            f"allowed: at most {MAX_DISTANCE:g} m"
         )
     if np.abs(poses.joints).max() > LARGEST_ANGLE:
         raise ImportProblem(f"wrong unit: a joint angle of {np.abs(poses.joints).max():.3g}, radians expected")
@@ -90,7 +90,7 @@ def checked(poses: PoseTable) -> PoseTable:
 
 
 def at_clip_rate(poses: PoseTable) -> PoseTable:
-    """The same motion at 50 frames/s."""
+    """Return the same motion at 50 frames/s."""
     if abs(poses.fps - CLIP_FPS) < 1e-6:
         return poses
     times = np.arange(len(poses)) / poses.fps
@@ -101,20 +101,20 @@ def at_clip_rate(poses: PoseTable) -> PoseTable:
 
 
 def take_as_is(poses: PoseTable, robot: Robot) -> FittedClip:
-    """A motion of this very robot: nothing to retarget."""
+    """Return the clip of a motion of the robot itself, which needs no retargeting."""
     poses = at_clip_rate(checked(poses))
     clip = make_clip(poses.name, robot, poses.position, poses.orientation, poses.joints)
     return FittedClip(clip, np.zeros((0, 4)), np.zeros(len(clip), dtype=bool))
 
 
 def in_leg_order(columns: Floats, order: tuple[str, ...], width: int = 3) -> Floats:
-    """Columns (T, 4 * width) of legs in some order, brought to FL FR RL RR."""
+    """Return columns (T, 4 * width) of legs, given in some order, in the order FL FR RL RR."""
     legs = columns.reshape(len(columns), 4, width)
     return legs[:, [order.index(leg) for leg in LEGS]].reshape(len(columns), -1)
 
 
 def parse_leg_order(words: object) -> tuple[str, ...]:
-    """ "FR FL RR RL", "FR,FL,RR,RL" or a list of the four; hind legs may be called H or R."""
+    """Return the order of the legs from text such as "FR FL RR RL" or "FR,FL,HR,HL", or from a list of the four."""
     names = words.replace(",", " ").split() if isinstance(words, str) else words if isinstance(words, list) else []
     order = tuple(str(name).strip().upper().replace("H", "R") for name in names)
     if sorted(order) != sorted(LEGS):
@@ -143,7 +143,7 @@ def read_csv(path: Path, name: str, robot: Robot, order: tuple[str, ...] = LEGS,
 def parse_table(text: str) -> Floats:
     require_frames(
         text.count("\n") + 1, least=0
-    )  # before it is cut into lines: a file of empty ones would fill the memory
+    )  # before splitting into lines: a file of empty ones would fill the memory
     lines = [line for line in text.split("\n") if line.strip()]
     if lines and not _is_number(lines[0].partition(",")[0]):
         lines = lines[1:]
@@ -195,7 +195,7 @@ def _with_metadata(clip: Clip, original: Clip) -> Clip:
 
 
 def _tracking(arrays: dict[str, np.ndarray], name: str, order: tuple[str, ...]) -> PoseTable:
-    """Bodies are the robot's links in the model's order; the first is the base."""
+    """Return the poses of a tracking file, whose bodies are the robot's links in the model's order, the base first."""
     joints = _numbers(arrays, "joint_pos")
     bodies, turns = _numbers(arrays, "body_pos_w"), _numbers(arrays, "body_quat_w")
     if joints.ndim != 2 or joints.shape[1] != JOINTS:

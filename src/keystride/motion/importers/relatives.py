@@ -33,16 +33,16 @@ from keystride.reading import JSON_BYTES, one_line, parse_json, read_text
 from keystride.robot.description import Floats, Leg, Robot
 from keystride.robot.kinematics import feet_from_joints
 
-SMOOTHING = 0.012  # s, Gaussian: light, these motions have been smoothed before
+SMOOTHING = 0.012  # s, Gaussian; light, because these motions are smooth already
 AMP_COLUMNS = 61
 TOE_ERROR = 0.02  # m, median: more means that joints and toes belong to different legs, or to another robot
 MAX_COLUMNS = 19
 TRIM = 3  # frames: the first ones of jump and play clips may step by 5 cm
-SIGNS = np.tile([1.0, -1.0, -1.0], 4)  # thigh and calf turn the other way round
+SIGNS = np.tile([1.0, -1.0, -1.0], 4)  # thigh and calf turn in the opposite direction
 
 
 def _relative(name: str, *, hip: tuple[float, float], side: float, upper: float, lower: float, radius: float) -> Robot:
-    """Only its lengths matter: limits and motors are our own robot's."""
+    """Return a robot of which only the lengths are used: limits and motors are those of the robot that is imported for."""
     legs = [
         Leg(
             name=leg,
@@ -78,7 +78,7 @@ MAX = _relative("tencent_max", hip=(0.195, 0.06), side=0.09, upper=0.2115, lower
 def take_from_relative(
     poses: PoseTable, source: Robot, robot: Robot, settings: FitSettings | None = None
 ) -> FittedClip:
-    """The same base and the same soles on the ground, with our own robot's legs."""
+    """Fit our robot to the base and the soles of the other robot."""
     settings = settings or FitSettings()
     poses = at_clip_rate(_smoothed(checked(poses)))
     feet = feet_from_joints(source, poses.joints)
@@ -92,7 +92,7 @@ def take_from_relative(
 
 
 def ground_level(soles: Floats) -> float:
-    """Where the ground is: mostly the lowest sole stands on it. Retargeted files float or sink by a centimetre."""
+    """Return the height of the ground, on which the lowest sole mostly stands: retargeted files float or sink by a centimetre."""
     return float(np.median(soles[..., 2].min(axis=1)))
 
 
@@ -125,7 +125,7 @@ def read_motion(path: Path) -> dict[str, Any]:
 
 
 def frame_table(content: dict[str, Any], columns: int) -> Floats:
-    """The frames as (T, columns)."""
+    """Return the frames as (T, columns)."""
     rows = content["Frames"]
     for number, row in enumerate(rows):
         if not isinstance(row, list):
@@ -155,7 +155,7 @@ def read_amp(
 
 
 def require_toes(table: Floats, order: tuple[str, ...], source: Robot) -> None:
-    """The toe columns have to be where forward kinematics puts the feet."""
+    """Raise ImportProblem unless the toe columns are where forward kinematics puts the feet."""
     error = toe_error(table, order, source)
     if error < TOE_ERROR:
         return
@@ -168,7 +168,7 @@ def require_toes(table: Floats, order: tuple[str, ...], source: Robot) -> None:
 
 
 def toe_error(table: Floats, order: tuple[str, ...], source: Robot) -> float:
-    """Median distance between the toe columns and the feet of the joint columns, m."""
+    """Return the median distance between the toe columns and the feet of the joint columns, m."""
     feet = feet_from_joints(source, in_leg_order(table[:, 7:19], order))
     toes = in_leg_order(table[:, 19:31], order).reshape(-1, 4, 3)
     return float(np.median(np.linalg.norm(feet - toes, axis=-1)))

@@ -134,6 +134,6 @@ def free_fall(height: Floats, soles: Floats) -> Floats:
         time = np.arange(last - first) / CLIP_FPS
         falling = -2 * np.polyfit(time, height[first:last], 2)[0]
         if not LIKELY[0] < falling / GRAVITY < LIKELY[1]:
-            continue  # it stands on something that we do not know of
+            continue  # it stands on something that the file does not contain
         extra[first:last] = 0.5 * (GRAVITY - falling) * time * (time[-1] - time)
     return extra
