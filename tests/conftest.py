@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from onnx import TensorProto, helper, numpy_helper
 from pytest import TerminalReporter  # noqa: PT013
 
@@ -16,7 +16,7 @@ from keystride.policy.bundle import Metadata, sealed
 from keystride.robot.go2 import GO2
 
 # No asserted times: a busy machine is not a failure. Derandomised: a run that failed fails again.
-settings.register_profile("keystride", deadline=None, derandomize=True)
+settings.register_profile("keystride", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("keystride")
 
 choose_graphics()
@@ -26,19 +26,20 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for number in (signal.SIGHUP, signal.SIGQUIT):
     signal.signal(number, signal.SIG_DFL)
 
-SYSTEM_PACKAGES = {  # what a reason for skipping says, and the command that installs what is missing
-    "Chromium": "apt install chromium, or: playwright install --with-deps chromium",
-    "nothing to draw with": "apt install libegl1 libgl1",
+SYSTEM_PACKAGES = {  # what a reason for skipping says, and the Debian packages that are missing
+    "Chromium": "chromium",
+    "nothing to draw with": "libegl1 libgl1-mesa-dri",
 }
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Say in one line how many tests were skipped for want of a system package, and how to install it."""
+    """Say in one line how many tests were skipped because system packages are missing, and how to install them."""
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    for words, command in SYSTEM_PACKAGES.items():
-        count = sum(words in reason for reason in skipped)
-        if count:
-            terminalreporter.write_line(f"{count} tests skipped for a missing system package: {command}", yellow=True)
+    counts = {packages: sum(words in reason for reason in skipped) for words, packages in SYSTEM_PACKAGES.items()}
+    missing = " ".join(packages for packages, count in counts.items() if count)
+    if missing:
+        total = sum(counts.values())
+        terminalreporter.write_line(f"{total} tests skipped; to run them: apt install {missing}", yellow=True)
 
 
 @pytest.fixture(scope="session")

@@ -24,15 +24,15 @@ class DeployGo2:
     Exit code 0: the script was played. 2: refused, no motor was driven. 3: the robot was stopped.
 
     Try it without a robot, first in this process, then against a simulated robot in another terminal:
-    `keystride deploy go2 --policy go2 --script examples/walk.yaml --dry-run`;
-    `keystride deploy sim`, then `keystride deploy go2 --policy go2 --script examples/walk.yaml --interface lo`.
+    `keystride deploy go2 --policy go2 --script walk --dry-run`;
+    `keystride deploy sim`, then `keystride deploy go2 --policy go2 --script walk --interface lo`.
     """
 
     policy: str
     """Name of a built-in policy, a bundle folder or an ONNX file."""
 
     script: Path
-    """Keyframe script, YAML or JSON. It starts where the robot stands."""
+    """Keyframe script, YAML or JSON, or the name of an example such as walk. It starts where the robot stands."""
 
     interface: str = "eth0"
     """Network interface to the robot, by name or address; lo reaches the simulated robot."""
@@ -152,7 +152,7 @@ class DeployGo2:
 class DeployGuard:
     """Brake the robot when heartbeats on standard input stop.
 
-    `keystride deploy go2` starts a guard by itself. docs/deploy.md explains how to run a second one on the robot's computer.
+    A deployment starts one by itself. docs/deploy.md explains how to run a second one on the robot's computer.
     """
 
     interface: str = "eth0"
@@ -271,7 +271,7 @@ class DeploySelftest:
 class DeployReplay:
     """Show a flight log: print a summary, plot it, and play the same commands against the simulator."""
 
-    log: tyro.conf.Positional[Path]
+    log: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="LOG")]
     """Folder written by `deploy go2 --log`."""
 
     picture: Path | None = None

@@ -32,7 +32,7 @@ from keystride.training.config import parse_training
 
 DESCRIPTION = """Direct a legged robot with timed keyframes.
 
-Start with `keystride play examples/walk.yaml` or `keystride studio`. `keystride COMMAND --help` explains a command, and
+Start with `keystride play walk` or `keystride studio`. `keystride COMMAND --help` explains a command, and
 `keystride --version` prints the version."""
 GRAPHICS_LIBRARIES = {  # for off-screen rendering, the faster one first
     "egl": "libEGL.so.1",

@@ -33,10 +33,10 @@ class Play:
     The robot starts in its stance at the origin, facing x. Options save the episode as a video, a replay for the browser, a plot
     or data.
 
-    Example: `keystride play examples/walk.yaml --policy go2-pose --html walk.html`.
+    Example: `keystride play walk --policy go2-pose --html walk.html`.
     """
 
-    script: Annotated[Path, tyro.conf.Positional]
+    script: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="SCRIPT")]
     """Keyframe script, YAML or JSON, or the name of an example such as walk."""
     policy: str = DEFAULT_POLICY
     """Name of a built-in policy, a bundle folder, an ONNX file or a training run."""

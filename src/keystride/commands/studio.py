@@ -23,7 +23,7 @@ class OpenStudio:
     Example: `keystride studio examples/walk.yaml --policy go2-pose`.
     """
 
-    script: Annotated[Path | None, tyro.conf.Positional] = None
+    script: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[SCRIPT]")] = None
     """Keyframe script to open, YAML or JSON."""
 
     policy: str | None = None

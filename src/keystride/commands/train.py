@@ -104,8 +104,9 @@ def _read_curve(run: str) -> dict[str, Any]:
 
 def _print_curve(name: str, curve: dict[str, Any]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
+
+    from keystride.evaluation.tables import table_console
 
     evaluation = curve["evaluation"]
     errors = [column for column in evaluation if column.endswith(("/position", "/yaw", "/posture"))]
@@ -116,14 +117,15 @@ def _print_curve(name: str, curve: dict[str, Any]) -> None:
             f"{title}. No evaluation yet: runs are evaluated at the start, every learner.evaluate_steps control steps, and at the end"
         )
         return
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    print(title)
+    table = Table(box=box.SIMPLE_HEAD)
     for heading in ("million steps", *errors, "survival"):
         table.add_column(heading.replace("/", "\n"), justify="right")
     for i, steps in enumerate(evaluation["steps"]):
         alive = [evaluation[column][i] for column in survival if evaluation[column][i] is not None]
         values = [*(evaluation[column][i] for column in errors), min(alive, default=None)]
-        table.add_row(f"{steps / 1e6:.1f}", *("" if value is None else f"{value:.3f}" for value in values))
-    Console().print(table)
+        table.add_row(f"{steps / 1e6:.2f}", *("" if value is None else f"{value:.3f}" for value in values))
+    table_console().print(table)
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Export:
     Example: `keystride export runs/policy --out policy.onnx`.
     """
 
-    policy: Annotated[str, tyro.conf.Positional]
+    policy: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="POLICY")]
     """Name of a built-in policy, a bundle folder, an ONNX file, a training run (its best checkpoint) or a checkpoint."""
     out: Path | None = None
     """ONNX file to write."""
