@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from onnx import TensorProto, helper, numpy_helper
 from pytest import TerminalReporter  # noqa: PT013
 
-from keystride.commands.main import choose_graphics
+from keystride.graphics import choose_graphics
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT
 from keystride.policy.bundle import Metadata, sealed
 from keystride.robot.go2 import GO2

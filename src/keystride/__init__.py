@@ -62,6 +62,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'keystride' has no attribute {name!r}")
+    import_module("keystride.graphics").choose_graphics()  # before mujoco is imported, so that `to_video` can render
     return getattr(import_module(_HOMES[name]), name)
 
 

@@ -1,7 +1,6 @@
-"""The command line as a whole: help, version, and the graphics that MuJoCo is told to use."""
+"""The command line as a whole: help and version."""
 
 import ast
-import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -15,7 +14,7 @@ import keystride.learner.config
 import keystride.task.config
 import keystride.training.config
 from keystride import __version__
-from keystride.commands.main import COMMANDS, GRAPHICS_LIBRARIES, Group, choose_graphics, main
+from keystride.commands.main import COMMANDS, Group, main
 
 CONFIGURATIONS = (keystride.learner.config.__file__, keystride.task.config.__file__, keystride.training.config.__file__)
 
@@ -94,37 +93,3 @@ def test_help_is_cheap():
 def test_the_module_is_the_command():
     shown = subprocess.run([sys.executable, "-m", "keystride", "--version"], capture_output=True, text=True, check=True)
     assert shown.stdout == f"keystride {__version__}\n"
-
-
-@pytest.fixture
-def no_screen(monkeypatch: pytest.MonkeyPatch):
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.mark.usefixtures("no_screen")
-def test_a_choice_of_the_users_stays(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("MUJOCO_GL", "glfw")
-    choose_graphics()
-    assert os.environ["MUJOCO_GL"] == "glfw"
-
-
-@pytest.mark.usefixtures("no_screen")
-def test_with_a_screen_nothing_is_chosen(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("DISPLAY", ":0")
-    choose_graphics()
-    assert "MUJOCO_GL" not in os.environ
-
-
-@pytest.mark.usefixtures("no_screen")
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux draws off screen by another library")
-def test_without_a_screen_a_library_that_is_there_is_chosen(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(GRAPHICS_LIBRARIES, "egl", "libc.so.6")  # loads everywhere
-    choose_graphics()
-    assert os.environ["MUJOCO_GL"] == "egl"
-    monkeypatch.delenv("MUJOCO_GL")
-    monkeypatch.setitem(GRAPHICS_LIBRARIES, "egl", "libabsent.so.1")
-    monkeypatch.setitem(GRAPHICS_LIBRARIES, "osmesa", "libc.so.6")
-    choose_graphics()
-    assert os.environ["MUJOCO_GL"] == "osmesa"
-    monkeypatch.delenv("MUJOCO_GL")

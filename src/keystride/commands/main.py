@@ -1,7 +1,5 @@
 """The `keystride` command: its subcommands, and how they are parsed and run."""
 
-import ctypes
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,16 +26,13 @@ from keystride.commands.robot import ShowRobot
 from keystride.commands.studio import OpenStudio
 from keystride.commands.study import StudyAnticipation, StudyCritics
 from keystride.commands.train import CompareCurves, Export, Train
+from keystride.graphics import choose_graphics
 from keystride.training.config import parse_training
 
 DESCRIPTION = """Direct a legged robot with timed keyframes.
 
 Start with `keystride play walk` or `keystride studio`. `keystride COMMAND --help` explains a command, and
 `keystride --version` prints the version."""
-GRAPHICS_LIBRARIES = {  # for off-screen rendering, the faster one first
-    "egl": "libEGL.so.1",
-    "osmesa": "libOSMesa.so.8",
-}
 MARKERS = (tyro.conf.FlagCreatePairsOff,)  # --json without --no-json
 
 
@@ -136,22 +131,3 @@ def _member(name: str, command: type[Command] | Group, typed: Sequence[str]) -> 
         return Annotated[inner, tyro.conf.subcommand(name, description=command.description)]
     text = cleandoc(command.__doc__ or "")
     return Annotated[command, tyro.conf.subcommand(name, description=text if name in typed else text.split("\n\n")[0])]
-
-
-def choose_graphics() -> None:
-    """Let MuJoCo render off screen on Linux without a display. Must be called before mujoco is imported."""
-    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if sys.platform != "linux" or screen or "MUJOCO_GL" in os.environ:
-        return
-    for name, library in GRAPHICS_LIBRARIES.items():
-        if _loads(library):
-            os.environ["MUJOCO_GL"] = name
-            return
-
-
-def _loads(library: str) -> bool:
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        return False
-    return True

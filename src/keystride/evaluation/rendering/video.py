@@ -78,8 +78,8 @@ def _renderer(model: Any, width: int, height: int) -> Any:
         return mujoco.Renderer(model, height, width, max_geom=MAX_GEOMS)
     except Exception as error:  # platform-specific: no display, no EGL, no OSMesa
         raise RuntimeError(
-            "cannot render: MuJoCo finds neither EGL nor OSMesa "
-            "(Debian: apt install libegl1 libgl1-mesa-dri, or libosmesa6)"
+            "cannot render off screen: install EGL or OSMesa (Debian: apt install libegl1 libgl1-mesa-dri, or libosmesa6), "
+            "and set MUJOCO_GL to egl or osmesa if mujoco is imported before keystride"
         ) from error
 
 
