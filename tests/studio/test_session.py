@@ -119,6 +119,11 @@ def test_several_marks_are_selected_copied_and_deleted(page: Any):
     assert page.script()["selection"] == [3, 4]
     page.tab.locator('.ks-mark[data-key="1"] .gem').click(modifiers=["Shift"])
     page.wait_for_script("script.selection.length === 3")
+    page.tab.locator('.ks-mark[data-key="1"] .gem').click()  # without Shift or a drag: this one alone
+    page.wait_for_script("script.selection.length === 1 && script.selected === 1")
+    for key in (3, 4):
+        page.tab.locator(f'.ks-mark[data-key="{key}"] .gem').click(modifiers=["Shift"])
+    page.wait_for_script("script.selection.length === 3")
     page.press("Delete")
     page.wait_for_marks("marks.length === 1")
     page.press("Control+z")

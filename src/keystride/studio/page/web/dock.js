@@ -101,6 +101,7 @@ function showDocument(script) {
   const share = script.stale ? "" : ` ${Math.round(100 * script.progress)}%`;
   const words = script.queued ? `<span class="ks-progress" title="The server makes forecasts for a few browser tabs at a time. Yours begins when another one is closed.">forecast waits for another tab to close</span>` : `<span class="ks-progress">forecast${share}…</span>`;
   const forecast = script.marks.length && (script.stale || script.progress < 1) ? ` · ${words}` : "";
+  dock.querySelector(".ks-note").title = `${script.name} · ${script.note}`; // it may be too long for the bar
   dock.querySelector(".ks-note").innerHTML = `<b>${clean(script.name)}</b>${dirty}${full}${changed} ${forecast} · ${clean(script.note)}`;
 }
 

@@ -199,7 +199,7 @@ function release(event) {
     channel.send(...held.message);
     channel.send("done");
     script.marks.forEach((mark) => { mark.time = held.times.get(mark.key) ?? mark.time; });
-  }
+  } else if (held?.kind === "mark") channel.send("select", [held.key]); // a click on one of several selects it alone
   if (held?.kind === "box") channel.send("select", event.shiftKey ? [...script.selection, ...held.keys] : held.keys);
   if (held?.kind === "lane") scrub(event);
   held = null;
