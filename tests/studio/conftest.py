@@ -234,9 +234,10 @@ class Page:
 
     def hover(self, x: float, y: float) -> None:
         """Put the pointer on something of the scene that can be grabbed, as soon as it is drawn."""
-        for attempt in range(100):
+        for attempt in range(PATIENCE // 100):
             self.tab.mouse.move(x + attempt % 2, y)
             if self.tab.evaluate("[...document.querySelectorAll('canvas')].some((e) => e.style.cursor === 'pointer')"):
+                self.tab.mouse.move(x, y)  # a pixel is almost a centimetre
                 return
             self.tab.wait_for_timeout(100)
         raise AssertionError("nothing to grab there")

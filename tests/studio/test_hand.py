@@ -26,7 +26,7 @@ def feet_of(draft: Draft) -> Floats:
 
 
 def at(point: Floats, place: Floats) -> bool:
-    return bool(np.linalg.norm(place - point) < 0.01)
+    return bool(np.linalg.norm(place - point) < 0.015)  # two pixels
 
 
 def grab(page: Any, point: Floats, camera: Any) -> tuple[float, float]:

@@ -4,6 +4,7 @@ The robot of the last step is `deploy sim` too, in a process of its own: it reco
 and its deployment are gone.
 """
 
+import io
 import os
 import re
 import signal
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import pytest
 
 pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
 
+from keystride.benchmarks.browser import HIDE_NOTIFICATIONS
 from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.selftest.faults import Disturb
@@ -39,6 +42,7 @@ keyframes:
 SLOW = "version: 1\nkeyframes:\n  - {time: 60.0, position: [0.8, 0.0]}\n"
 ATTEMPTS = 8  # a machine that keeps a process waiting ends a run by the watchdogs, as it should
 KEPT_WAITING = 30.0  # ms
+ROBOT_PIXELS = 20  # a robot that is drawn takes several times as many; its path is drawn only afterwards
 DAMPING = list(DeployState).index(DeployState.DAMPING)
 
 
@@ -226,6 +230,34 @@ def test_the_stop_bar_follows_a_dry_run(make_server: Any, open_page: Any, tmp_pa
     assert "stopped: emergency stop" in page.tab.locator(".ks-live-state").inner_text()
     server.check()
     server.stop()
+
+
+def teal_pixels(page: Any) -> int:
+    """Count the pixels of the scene that are about as green as blue, and much less red."""
+    picture = PIL.Image.open(io.BytesIO(page.tab.locator("#root canvas").last.screenshot())).convert("RGB")
+    red, green, blue = np.moveaxis(np.asarray(picture, dtype=int), -1, 0)
+    return int(((np.minimum(green, blue) - red > 40) & (np.abs(green - blue) < 30)).sum())
+
+
+def test_the_measured_pose_is_drawn_over_the_plan(server: Any, open_page: Any):
+    page = open_page(server.url, drawn=True, device_scale_factor=0.3)
+    page.tab.add_style_tag(content=HIDE_NOTIFICATIONS)
+    page.open_panel("Stage")
+    for part in ("keyframes", "trace"):  # the robots alone
+        page.tab.get_by_label(part, exact=True).uncheck()
+    page.open_panel("Live")
+    passes(page, "1. Dry run")
+    for _ in range(2):
+        page.press("Control+ArrowRight")  # the simulated robot walks away from where the deployed one begins
+    page.wait_for_now("now.head === 2 && !now.simulating")
+    assert teal_pixels(page) == 0
+    for _ in range(ATTEMPTS):
+        step_button(page, "2. Simulated robot").click()
+        live(page, "live.running")
+        while live(page, "true")["running"]:
+            if teal_pixels(page) > ROBOT_PIXELS:
+                return
+    pytest.fail("no ghost was drawn")
 
 
 def test_the_way_to_the_robot_and_how_it_is_stopped(server: Any, open_page: Any, robot: Robot):
