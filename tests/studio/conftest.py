@@ -234,12 +234,13 @@ class Page:
 
     def hover(self, x: float, y: float) -> None:
         """Put the pointer on something of the scene that can be grabbed, as soon as it is drawn."""
-        for attempt in range(PATIENCE // 100):
-            self.tab.mouse.move(x + attempt % 2, y)
+        for _ in range(PATIENCE // 100):
+            self.tab.mouse.move(1, y)  # after a jump of the camera, what was under the pointer has to be left first
+            self.tab.wait_for_timeout(50)
+            self.tab.mouse.move(x, y)
+            self.tab.wait_for_timeout(50)
             if self.tab.evaluate("[...document.querySelectorAll('canvas')].some((e) => e.style.cursor === 'pointer')"):
-                self.tab.mouse.move(x, y)  # a pixel is almost a centimetre
                 return
-            self.tab.wait_for_timeout(100)
         raise AssertionError("nothing to grab there")
 
     def draft(self) -> Draft:
