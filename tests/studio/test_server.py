@@ -28,3 +28,12 @@ def test_a_script_with_the_name_of_new_ones_is_read(tmp_path: Path, monkeypatch:
     other.unlink()
     with pytest.raises(FileNotFoundError):
         start.read()
+
+
+def test_an_example_is_opened_by_its_name_and_saved_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    start = opening(Path("walk"), GO2, STAND_STILL)
+    assert (start.folder, start.read().name) == (tmp_path, "walk.yaml")
+    assert start.read().draft.keys
+    with pytest.raises(FileNotFoundError, match="the examples are course"):
+        opening(Path("wlak"), GO2, STAND_STILL)

@@ -24,7 +24,7 @@ class OpenStudio:
     """
 
     script: Annotated[Path | None, tyro.conf.Positional, tyro.conf.arg(metavar="[SCRIPT]")] = None
-    """Keyframe script to open, YAML or JSON."""
+    """Keyframe script to open, YAML or JSON, or the name of a built-in example."""
 
     policy: str | None = None
     """Name of a built-in policy, a bundle folder, an ONNX file or a training run. Default: the same as for `play`."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import viser
 
 from keystride.keyframes.document import MAX_SCRIPT_BYTES, ScriptError
-from keystride.keyframes.files import load_script
+from keystride.keyframes.files import find_script, load_script
 from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft, from_script
 from keystride.studio.document.history import UNTITLED, Document
@@ -57,10 +57,15 @@ class Opening:
 def opening(script: Path | None, robot: Robot, policy: str, *, inbetween: bool = True) -> Opening:
     """Check that a script can be read and saved again. Raise ScriptError, OSError or BadName if not.
 
-    Without a script, the default name in the current folder is opened: an earlier session may have saved it.
+    Without a script, the default name in the current folder is opened: an earlier session may have saved it. The name of a built-in
+    example opens a copy of it, to be saved in the current folder.
     """
     if script is None:
         return Opening(UNTITLED, Path.cwd(), robot, policy, inbetween)
+    found = find_script(script)
+    if found != script:
+        copy = Document(from_script(load_script(found, robot), robot), found.name)
+        return Opening(found.name, Path.cwd(), robot, policy, inbetween, copy)
     load_script(script, robot)
     start = Opening(script.name, script.resolve().parent, robot, policy, inbetween)
     start.read()

@@ -26,7 +26,7 @@ TAKE_TERMINAL = (
 EMERGENCY_KEY = b"\x03"  # Ctrl-C: emergency stop of a running deployment; ends one that is preparing
 START_KEY, LIE_DOWN_KEY, GIVE_UP = b"\r", b"s", GIVE_UP_KEY.encode()
 INSIST = 1.0  # s from the key to a signal, if the robot is not in damping by then
-POLL = 0.5  # s
+LINE_WAIT = 0.5  # s
 LINES = 200  # of output kept
 LONGEST_LINE = 1000  # characters
 ROBOT_START = 60.0  # s for the simulated robot to start on a busy machine
@@ -156,7 +156,7 @@ class DeployProcess:
             if self._hung_up.is_set() and terminal in takers:
                 del takers[terminal]
                 self._close_terminal()
-            for source in select.select(list(takers), [], [], POLL)[0]:
+            for source in select.select(list(takers), [], [], LINE_WAIT)[0]:
                 try:
                     data = os.read(source, 65536).decode(errors="replace")
                 except OSError:  # the other side of the terminal has closed
