@@ -53,3 +53,8 @@ def test_a_reader_that_went_away_is_no_error(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(sys, "stdout", sys.stdout)
     assert report(BrokenPipeError()) == 0
+
+
+def test_a_name_of_a_file_does_not_control_the_terminal(capsys: pytest.CaptureFixture[str]):
+    report(UserError("a\x1b[31m\udcff.yaml:1: not a mapping\nb.yaml:2: too late"))
+    assert capsys.readouterr().err == "error: a?[31m?.yaml:1: not a mapping\nb.yaml:2: too late\n"

@@ -130,3 +130,10 @@ def test_fields_that_are_wrong_are_listed() -> None:
 def test_quoted_text_is_one_printable_line_of_limited_length() -> None:
     assert one_line("a\n\tb\x1b[31m") == "a b?[31m"
     assert one_line("x" * 200, 10) == "xxxxxxx..."
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="this system has no file that cannot be read")
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        read_text(Path("/proc/self/mem"))
+    assert caught.value.filename == "/proc/self/mem"

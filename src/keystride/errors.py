@@ -39,7 +39,8 @@ def report(error: Exception) -> int:
     message = explain(error)
     if message is None or os.environ.get("KEYSTRIDE_TRACEBACK"):
         raise error
-    print(f"error: {message}", file=sys.stderr)
+    shown = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message)  # of any file name
+    print(f"error: {shown}", file=sys.stderr)
     return USER_MISTAKE
 
 

@@ -38,7 +38,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
     """Return the content of a regular file of at most `limit` bytes. OSError if it cannot be opened."""
     check_size(path, limit)
     with path.open("rb") as file:
-        content = file.read(limit + 1)
+        try:
+            content = file.read(limit + 1)
+        except OSError as error:  # without a name: the disk is damaged
+            raise OSError(error.errno, error.strerror, str(path)) from error
     if len(content) > limit:  # it grew
         raise too_large(limit)
     return content

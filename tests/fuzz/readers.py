@@ -44,6 +44,7 @@ def import_motion(kind: str) -> Callable[[Path], None]:
             if result.reason.startswith(INTERNAL):
                 raise RuntimeError(result.reason)
             raise FileError(f"{result.file}: {result.reason}")
+        assert result
         for imported in result:
             check_clip(imported.clip)
 

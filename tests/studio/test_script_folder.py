@@ -1,6 +1,7 @@
 """Scripts by name, in one folder and nowhere else, and never over what was not seen."""
 
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,18 @@ def test_comments_go_along_to_another_name_and_over_another_version(tmp_path: Pa
     assert (written.script, written.text) == (changed.script(), None)
 
 
+def test_what_took_the_place_of_a_script_is_a_change(tmp_path: Path):
+    folder = ScriptFolder(tmp_path / "scripts", GO2)
+    digest = folder.save("a.yaml", DRAFT, None).digest
+    (tmp_path / "scripts" / "a.yaml").unlink()
+    (tmp_path / "scripts" / "a.yaml").mkdir()
+    assert folder.digest("a.yaml") not in (None, digest)
+    with pytest.raises(BadName, match="is not replaced"):
+        folder.save("a.yaml", DRAFT, SavedFile(DRAFT, digest), replace=True)
+    (tmp_path / "scripts").rename(tmp_path / "elsewhere")
+    assert (folder.names(), folder.digest("a.yaml")) == ((), None)
+
+
 def test_a_file_that_was_deleted_is_written_again(tmp_path: Path):
     folder = ScriptFolder(tmp_path, GO2)
     digest = folder.save("a.yaml", DRAFT, None).digest
@@ -110,3 +123,15 @@ def test_what_is_not_a_script_is_not_replaced(tmp_path: Path, content: str):
         with pytest.raises(BadName, match=r"package\.json exists and is not a valid keyframe script"):
             ScriptFolder(tmp_path, GO2).save("package.json", DRAFT, None, replace=replace)
     assert (tmp_path / "package.json").read_text() == content
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in its file system")
+def test_a_pipe_or_a_large_file_is_refused_at_once(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "large.yaml").write_bytes(b"#" * (2 << 20))
+    folder = ScriptFolder(tmp_path, GO2)
+    for name, message in (("pipe.yaml", "not a regular file"), ("large.yaml", "too large")):
+        with pytest.raises(ScriptError, match=rf"{name}.*{message}"):
+            folder.load(name)
+        with pytest.raises(BadName, match="is not replaced"):
+            folder.save(name, DRAFT, None, replace=True)

@@ -290,6 +290,32 @@ def test_drafts_that_are_pipes_or_too_large_are_left_out(tmp_path: Path):
     assert [draft.tab for draft in folder.entries()] == ["good"]
 
 
+def test_drafts_are_kept_beside_files_that_are_none(tmp_path: Path):
+    folder = DraftsFolder(tmp_path, GO2)
+    folder.write("tab", dump(edited()))
+    (tmp_path / FOLDER / "gone.json").symlink_to("nowhere")
+    for number in range(60):
+        (tmp_path / FOLDER / f"notes {number}.json").write_text("{}")
+    folder.write("other", dump(edited()))
+    assert {entry.tab for entry in folder.entries()} == {"tab", "other"}
+    assert len(list((tmp_path / FOLDER).glob("notes *.json"))) == 60
+
+
+def test_a_link_in_place_of_the_folder_of_drafts_is_not_followed(tmp_path: Path):
+    scripts, other = tmp_path / "scripts", tmp_path / "other"
+    scripts.mkdir()
+    other.mkdir()
+    (scripts / FOLDER).symlink_to(other, target_is_directory=True)
+    for number in range(60):
+        (other / f"{number}.json").write_text("{}")
+    folder = DraftsFolder(scripts, GO2)
+    with pytest.raises(FileExistsError, match="link"):
+        folder.write("tab", dump(edited()))
+    folder.delete("7")
+    assert folder.entries() == ()
+    assert len(list(other.iterdir())) == 60
+
+
 def test_the_page_says_if_it_cannot_store_the_work(server: Any, open_page: Any):
     page = open_page(server.url)
     fill = """() => { let size = 4e6;

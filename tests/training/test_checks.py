@@ -82,6 +82,7 @@ def test_the_presets_pass(tiny: TrainingConfig) -> None:
         ({"task": {"ranges": {"everyday": {"shares": [0.5, 0.2, 0.2]}}}}, "everyday.shares must add up to 1, not 0.9"),
         ({"task": {"goal_widths": {"position": 0.0}}}, "task.goal_widths.position must be above 0, not 0.0"),
         ({"device": "tpu"}, "device: 'tpu' is not supported"),
+        ({"device": "t" * 1000}, f"device: '{'t' * 56}... is not supported"),
         ({"name": "a/b"}, "name: 'a/b' is not a valid folder name"),
     ],
 )

@@ -9,10 +9,12 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
+from keystride.errors import FileError
 from keystride.files import write_atomically
-from keystride.keyframes.document import MAX_SCRIPT_BYTES, ScriptError
+from keystride.keyframes.document import MAX_SCRIPT_BYTES, Problem, ScriptError
 from keystride.keyframes.files import format_script, load_script, parse_script
 from keystride.keyframes.script import Script
+from keystride.reading import read_bytes
 from keystride.robot.description import Robot
 from keystride.studio.document.draft import Draft
 from keystride.studio.document.history import SavedFile
@@ -46,12 +48,16 @@ class ScriptFolder:
         self.folder, self.robot = folder, robot
 
     def names(self) -> tuple[str, ...]:
-        found = (
-            path
-            for path in self.folder.iterdir()
-            if path.suffix.lower() in SCRIPT_SUFFIXES and not path.name.startswith(".")
-        )
-        return tuple(sorted(path.name for path in found if path.is_file()))
+        """Return the names of all files that may be scripts; none if the folder cannot be read."""
+        try:
+            found = [
+                path
+                for path in self.folder.iterdir()
+                if path.suffix.lower() in SCRIPT_SUFFIXES and not path.name.startswith(".") and path.is_file()
+            ]
+        except OSError:
+            return ()
+        return tuple(sorted(path.name for path in found))
 
     def load(self, name: str) -> LoadedScript:
         """Read a script. Raise ScriptError with all mistakes in it, or OSError if the file cannot be read."""
@@ -63,11 +69,13 @@ class ScriptFolder:
             raise ScriptError(error.problems, source=name) from None
 
     def digest(self, name: str) -> str | None:
-        """Return the digest of a file; None if it does not exist."""
+        """Return the digest of a file; None if it does not exist, empty if it cannot be read or be a script."""
         try:
             return _digest(self._content(name))
         except FileNotFoundError:
             return None
+        except (ScriptError, OSError):
+            return ""
 
     def save(
         self,
@@ -109,8 +117,11 @@ class ScriptFolder:
         return name if Path(name).suffix.lower() in SCRIPT_SUFFIXES else f"{name}.yaml"
 
     def _content(self, name: str) -> bytes:
-        with self._path(name).open("rb") as file:
-            return file.read(MAX_SCRIPT_BYTES + 1)
+        """Raise ScriptError for what cannot be a script, such as a pipe, which would block the reader."""
+        try:
+            return read_bytes(self._path(name), MAX_SCRIPT_BYTES)
+        except FileError as error:
+            raise ScriptError([Problem((), str(error))], source=name) from None
 
     def _path(self, name: str) -> Path:
         plain = Path(name).name == name == PureWindowsPath(name).name

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from errno import EEXIST
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -252,13 +253,17 @@ class DraftsFolder:
 
     def write(self, tab: str, text: str) -> None:
         if TAB.fullmatch(tab):
+            if self._folder.is_symlink():
+                raise FileExistsError(
+                    EEXIST, "a link; remove it, or unsaved work is written elsewhere", str(self._folder)
+                )
             write_atomically(self._path(tab), text)
             for path in self._paths()[:-MAX_DRAFTS]:
                 path.unlink(missing_ok=True)
 
     def read(self, tab: str) -> Document | None:
         """Return the draft of a tab; None if there is none, or if it cannot be read."""
-        if not TAB.fullmatch(tab):
+        if not TAB.fullmatch(tab) or self._folder.is_symlink():
             return None
         try:
             return load_document(read_text(self._path(tab), MAX_DRAFT_BYTES), self._robot)[0]
@@ -266,17 +271,17 @@ class DraftsFolder:
             return None
 
     def delete(self, tab: str) -> None:
-        if TAB.fullmatch(tab):
+        if TAB.fullmatch(tab) and not self._folder.is_symlink():
             with suppress(OSError):
                 self._path(tab).unlink(missing_ok=True)
 
     def entries(self) -> tuple[StoredDraft, ...]:
         """Return all drafts that can be read, latest first."""
         found = []
-        for path in reversed(self._paths()):
-            document = self.read(path.stem)
+        for path in reversed(self._paths()[-MAX_DRAFTS:]):
+            document, changed = self.read(path.stem), _changed_at(path)
             if document is not None:
-                found.append(StoredDraft(path.stem, document.name, time.time() - path.stat().st_mtime))
+                found.append(StoredDraft(path.stem, document.name, time.time() - changed))
         return tuple(found)
 
     def titles(self, open_tabs: frozenset[str]) -> dict[str, str]:
@@ -292,8 +297,17 @@ class DraftsFolder:
         return self._folder / f"{tab}.json"
 
     def _paths(self) -> list[Path]:
-        """Return the files, oldest first."""
+        """Return the files named after tabs, oldest first."""
         try:
-            return sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+            found = [path for path in self._folder.glob("*.json") if TAB.fullmatch(path.stem)]
         except OSError:
             return []
+        return sorted(found, key=_changed_at)
+
+
+def _changed_at(path: Path) -> float:
+    """Return the time of the last change of a file or link; 0 if another session has deleted it."""
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0

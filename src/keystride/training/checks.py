@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from keystride.errors import FileError, UserError
+from keystride.reading import one_line
 from keystride.training.config import ResolvedStage, TrainingConfig, resolved_stages
 
 AT_LEAST: dict[str, float] = {
@@ -161,14 +162,16 @@ def _available_cores() -> int:
 
 def _check_name(config: TrainingConfig) -> None:
     if config.name in ("", ".", "..") or "/" in config.name or os.sep in config.name:
-        raise UserError(f"name: {config.name!r} is not a valid folder name; use --runs to choose its parent folder")
+        raise UserError(
+            f"name: {one_line(repr(config.name), 60)} is not a valid folder name; use --runs to choose its parent folder"
+        )
 
 
 def _check_device(device: str) -> None:
     if device == "cpu":
         return
     if device.partition(":")[0] != "cuda":
-        raise UserError(f"device: {device!r} is not supported; use cpu, cuda or cuda:N")
+        raise UserError(f"device: {one_line(repr(device), 60)} is not supported; use cpu, cuda or cuda:N")
     import torch
 
     if not torch.cuda.is_available():
@@ -211,7 +214,7 @@ def _check_rewards(stage: ResolvedStage, own: Collection[str]) -> None:
                 close = get_close_matches(name, known, n=1)
                 hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
                 place = _place(stage, f"learner.ppo.groups.{group.name}")
-                raise UserError(f"{place}: unknown reward {name!r}; {hint}")
+                raise UserError(f"{place}: unknown reward {one_line(repr(name), 60)}; {hint}")
 
 
 def _check_numbers(stage: ResolvedStage) -> None:

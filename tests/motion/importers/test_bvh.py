@@ -150,3 +150,5 @@ def test_cuts_leave_parts(tmp_path: Path):
     assert takes[1].clip.metadata["edits"]["first_frame"] > len(takes[0].clip)
     whole = Selection(cuts=(Cut(clip="stand", reason="a test"),))
     assert read_animal(path, "stand", GO2, load_skeleton(), whole) == []
+    with pytest.raises(ImportProblem, match=r"nothing is left: .* of 4\.4 s; allowed: parts of at least 1 s"):
+        read_animal(path, "stand", GO2, load_skeleton(), Selection(ends=150))

@@ -100,3 +100,6 @@ def test_files_of_another_layout_are_named(tmp_path: Path):
     (tmp_path / "bare.txt").write_text("{}")
     with pytest.raises(ImportProblem, match="no Frames"):
         read_lifelike(tmp_path / "bare.txt", "bare", GO2)
+    write_json(tmp_path / "short.txt", np.zeros((4, 19)))  # the first three are dropped
+    with pytest.raises(ImportProblem, match="truncated: 4 frames, at least 5 are needed"):
+        read_lifelike(tmp_path / "short.txt", "short", GO2)

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from keystride.keyframes.document import parse_model, read_model
-from keystride.motion.clip import Clip, make_clip
+from keystride.motion.clip import CLIP_FPS, Clip, make_clip
 from keystride.motion.importers.bvh import Bvh, node_positions, parse_bvh
 from keystride.motion.importers.poses import MAX_DISTANCE, ImportProblem
 from keystride.motion.retargeting.fitting import FittedClip
@@ -182,6 +182,11 @@ def read_animal(path: Path, name: str, robot: Robot, skeleton: Skeleton, selecti
     take = retarget(capture, robot)
     rate = frame_rate(capture)
     parts = kept_parts(selection, name, len(take.clip), rate)
+    if not parts:
+        raise ImportProblem(
+            f"nothing is left: ends and selected frames are cut from a motion of {len(take.clip) / CLIP_FPS:.2g} s; "
+            f"allowed: parts of at least {SHORTEST / CLIP_FPS:g} s"
+        )
     edits = [cut.model_dump(exclude={"clip"}) for cut in selection.cuts if cut.clip == name]
     facts = {"skeleton": skeleton.name, "scale": length_scale(capture), "frames_per_source_frame": rate, "cuts": edits}
     return [

@@ -176,7 +176,9 @@ def toe_error(table: Floats, order: tuple[str, ...], source: Robot) -> float:
 
 def read_lifelike(path: Path, name: str, robot: Robot) -> list[FittedClip]:
     content = read_motion(path)
-    table = frame_table(content, MAX_COLUMNS)[TRIM:]
+    table = frame_table(content, MAX_COLUMNS)
+    require_frames(len(table), least=TRIM + 2)
+    table = table[TRIM:]
     order = parse_leg_order(content.get("LegOrder", ["FR", "FL", "HR", "HL"]))
     joints = in_leg_order(table[:, 7:], order) * SIGNS
     poses = PoseTable(name, 1.0 / float(content["FrameDuration"]), table[:, :3], from_xyzw(table[:, 3:7]), joints)
