@@ -8,15 +8,19 @@ keystride reads them.
 """
 
 import argparse
+import ctypes
 import json
 import os
 import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -32,7 +36,9 @@ from keystride.studio.document.draft import from_script
 from keystride.studio.document.history import Document, SavedFile
 from keystride.studio.script_folder import ScriptFolder
 from keystride.studio.unsaved_work import DraftsFolder, dump
+from keystride.training.launch import GRACE_SECONDS
 
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 CALLS = {"write", "close", "flush", "fsync", "__exit__"}  # of open files; Python tells of them before and after
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree", "os.listdir", "os.scandir"}
 WHOLE = 0  # exit code of a fork that was not killed
@@ -45,6 +51,7 @@ class Work:
     prepare: Callable[[Path], None]
     change: Callable[[Path], None]
     check: Callable[[Path], None]  # an exception is a loss
+    operations: int = 400  # the most that are looked at: training goes on and is never let to its end
 
 
 # Scripts, as the studio and the command line save them.
@@ -222,7 +229,7 @@ learner:
 """
 
 
-def prepare_training(folder: Path) -> None:
+def prepare_training(folder: Path, train: Callable[..., None] = keystride) -> None:
     """In a fork, killed when it has written some checkpoints: what training leaves in a process stays out of this one."""
     (folder / "recipe.yaml").write_text(RECIPE)
 
@@ -233,27 +240,64 @@ def prepare_training(folder: Path) -> None:
 
         watch(folder, seen)
         recipe = folder / "recipe.yaml"
-        keystride("train", "--runs", folder, "--name", "run", "--config", recipe, "--processes", 1)
+        train("train", "--runs", folder, "--name", "run", "--config", recipe, "--processes", 1)
 
     assert forked(action) == -signal.SIGKILL
 
 
-def resume_training(folder: Path) -> None:
-    keystride("train", "--runs", folder, "--name", "run", "--resume")
+def resume_training(folder: Path, train: Callable[..., None] = keystride) -> None:
+    train("train", "--runs", folder, "--name", "run", "--resume")
 
 
-def check_training(folder: Path) -> None:
+def check_training(folder: Path, processes: int = 1) -> None:
     import yaml
 
     from keystride.learner.checkpoint import checkpoints, load_tree
+    from keystride.policy.curve import read_curve
 
     run = folder / "run"
     numbered = checkpoints(run / "checkpoints")
     assert numbered
-    for stem in ("learner", "process0"):
+    for stem in ("learner", *(f"process{rank}" for rank in range(processes))):
         load_tree(numbered[-1] / stem)
+    best = load_tree(run / "best" / "learner")
+    assert json.loads((run / "best" / "figures.json").read_text())["steps"] == best["steps"]
+    read_curve(run / "metrics.jsonl")
     settings = yaml.safe_load((run / "config.yaml").read_text())
     assert settings["name"] == "run"
+
+
+# Training in two processes, as torchrun starts them. One is killed; the other gets SIGTERM, as the launcher sends it.
+
+
+def in_two_processes(killed: int, *arguments: object) -> None:
+    """Run a command as the process of a rank that is killed, and in a fork as the other one."""
+    from keystride.training.launch import unused_port
+
+    os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(unused_port())}
+    other = os.fork() == 0
+    if other:
+        sys.setprofile(None)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    os.environ["RANK"] = os.environ["LOCAL_RANK"] = str(1 - killed if other else killed)
+    if not other:
+        keystride(*arguments)
+        return
+    try:
+        os.dup2(1, 2)  # it says that it lost its connection
+        keystride(*arguments)
+    finally:
+        os._exit(0)
+
+
+def in_processes(killed: int) -> Work:
+    train = partial(in_two_processes, killed)
+    return Work(
+        partial(prepare_training, train=train),
+        partial(resume_training, train=train),
+        partial(check_training, processes=2),
+        operations=60,
+    )
 
 
 WORKS = {
@@ -266,6 +310,8 @@ WORKS = {
     "run": Work(lambda folder: save_run(folder, 1, 4), lambda folder: save_run(folder, 4, 7), check_run),
     "bundle": Work(prepare_bundle, pack_bundle, check_bundle),
     "training": Work(prepare_training, resume_training, check_training),
+    "first of two": in_processes(killed=0),
+    "second of two": in_processes(killed=1),
 }
 
 UNSAFE = replace(WORKS["script"], change=lambda folder: _overwrite(folder / "script.yaml"))
@@ -296,17 +342,34 @@ def forked(action: Callable[[], None]) -> int:
             traceback.print_exc()
         finally:
             os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    wait_for_orphans()
+    return code
+
+
+def wait_for_orphans() -> None:
+    """Wait for the processes that a killed one has started; kill them after the time that the launcher gives them."""
+    until = time.monotonic() + GRACE_SECONDS
+    with suppress(ChildProcessError):  # there are none left
+        while os.waitpid(-1, os.WNOHANG)[0] or time.monotonic() < until:
+            time.sleep(0.01)
+        for process in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            os.kill(int(process), signal.SIGKILL)
+            os.waitpid(int(process), 0)
 
 
 def watch(folder: Path, seen: Callable[[str], None]) -> None:
     """Call a function with the name of every operation of this process on files of the folder, before it happens."""
 
-    began = False
+    began, own = False, os.getpid()
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         nonlocal began
-        if event in EVENTS and any(isinstance(one, str | Path) and str(one).startswith(str(folder)) for one in args):
+        if (
+            os.getpid() == own
+            and event in EVENTS
+            and any(isinstance(one, str | Path) and str(one).startswith(str(folder)) for one in args)
+        ):
             began = True
             seen(event)
 
@@ -330,7 +393,7 @@ def measure(work: Work, folder: Path) -> tuple[list[str], float]:
 
         def seen(event: str) -> None:
             events.append(event)
-            if len(events) > MOST_EVENTS:  # training goes on: it is never let to its end
+            if len(events) > work.operations:
                 tell()
                 os._exit(WHOLE)
 
@@ -347,9 +410,6 @@ def measure(work: Work, folder: Path) -> tuple[list[str], float]:
     with os.fdopen(reader) as told:
         events, seconds = json.load(told)
     return events, seconds
-
-
-MOST_EVENTS = 400
 
 
 def kill(work: Work, folder: Path, operations: list[str], seconds: float, random: Random) -> tuple[int, str]:
@@ -428,13 +488,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)  # what a killed process has started becomes a child of this one
     total = Count()
     for name in options.only:
         count = run(name, -(-options.kills // len(options.only)), options.seed)
         total.killed, total.lost = total.killed + count.killed, total.lost + count.lost
         total.unfinished, total.moments = total.unfinished + count.unfinished, total.moments + count.moments
-        print(f"{name:10}{count}", flush=True)
-    print(f"{'all':10}{total}")
+        print(f"{name:14}{count}", flush=True)
+    print(f"{'all':14}{total}")
     return total.lost > 0
 
 
