@@ -155,6 +155,13 @@ def test_recovery_removes_what_dead_processes_left_only(tmp_path: Path, ended: i
     assert set(tmp_path.iterdir()) == {tmp_path / "place", alive, other}
 
 
+def test_the_next_write_of_a_file_removes_what_a_kill_left_of_the_last_one(tmp_path: Path, ended: int) -> None:
+    for process in (ended, os.getpid()):
+        (tmp_path / f".a.yaml.{process}-0123abcd.part.yaml").write_text("half")
+    write_atomically(tmp_path / "a.yaml", "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.yaml", f".a.yaml.{os.getpid()}-0123abcd.part.yaml"}
+
+
 def test_recovery_brings_back_the_folder_that_was_renamed_out_of_the_way(tmp_path: Path, ended: int) -> None:
     write_number(tmp_path / f".place.{ended}-0123abcd.old", 1)
     recover(tmp_path / "place")

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -51,6 +51,8 @@ def part_file(path: Path) -> Iterator[Path]:
         yield path
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):  # what is left there does not keep the file from being written
+        recover(path)
     part = _temporary_name(path, PART + path.suffix)
     try:
         yield part

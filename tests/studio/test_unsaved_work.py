@@ -294,6 +294,7 @@ def test_drafts_are_kept_beside_files_that_are_none(tmp_path: Path):
     folder = DraftsFolder(tmp_path, GO2)
     folder.write("tab", dump(edited()))
     (tmp_path / FOLDER / "gone.json").symlink_to("nowhere")
+    (tmp_path / FOLDER / ".tab.json.1-0123abcd.part.json").write_text(dump(edited()))  # of a process that still runs
     for number in range(60):
         (tmp_path / FOLDER / f"notes {number}.json").write_text("{}")
     folder.write("other", dump(edited()))

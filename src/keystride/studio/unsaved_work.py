@@ -164,7 +164,7 @@ def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
 CAPACITY = 32  # tabs whose work is kept
 FOLDER = ".keystride-drafts"
 MAX_DRAFTS = 50  # files; the oldest are deleted
-TAB = re.compile(r"[A-Za-z0-9.-]{1,64}")
+TAB = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,63}")  # a part that a kill left behind begins with a dot
 
 
 @dataclass(frozen=True)
