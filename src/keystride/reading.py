@@ -10,7 +10,8 @@ import os
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,14 +38,20 @@ GZIP = b"\x1f\x8b"
 def read_bytes(path: Path, limit: int) -> bytes:
     """Return the content of a regular file of at most `limit` bytes. OSError if it cannot be opened."""
     check_size(path, limit)
-    with path.open("rb") as file:
-        try:
-            content = file.read(limit + 1)
-        except OSError as error:  # without a name: the disk is damaged
-            raise OSError(error.errno, error.strerror, str(path)) from error
+    with path.open("rb") as file, named_errors(path):
+        content = file.read(limit + 1)
     if len(content) > limit:  # it grew
         raise too_large(limit)
     return content
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Give the errors of a damaged disk, which name no file, the name of the file that is read."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def check_size(path: Path, limit: int) -> None:

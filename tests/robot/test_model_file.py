@@ -125,6 +125,18 @@ def test_a_model_that_keystride_cannot_simulate(old: str, new: str, message: str
         load(tmp_path, MODEL.replace(old, new, 1))
 
 
+def test_links_that_lead_to_themselves_are_named(tmp_path: Path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "legs.xml").symlink_to("legs.xml")
+    with pytest.raises(OSError, match="Too many levels of symbolic links") as caught:
+        load(tmp_path, inside("</worldbody>", '<include file="legs.xml"/>'))
+    assert str(caught.value.filename).endswith("legs.xml")
+    (tmp_path / "robot.xml").symlink_to("robot.xml")
+    (tmp_path / "robot.yaml").write_text(robot_text(replace(GO2, model_path=Path("robot.xml"))))
+    with pytest.raises(RobotError, match=r"there is no file .*robot\.xml"):
+        load_robot(tmp_path / "robot.yaml")
+
+
 def test_a_model_with_a_mesh_a_texture_and_an_included_file_is_read(tmp_path: Path):
     folder = tmp_path / "model"
     (folder / "assets").mkdir(parents=True)

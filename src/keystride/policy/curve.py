@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from keystride.errors import FileError
-from keystride.reading import MIB, check_model, check_size, one_line, parse_json, read_json
+from keystride.reading import MIB, check_model, check_size, named_errors, one_line, parse_json, read_json
 
 MetricsRow = dict[str, float]
 POINTS = 200
@@ -87,7 +87,7 @@ def _lines(metrics: Path) -> Iterator[str]:
         check_size(metrics, MOST_METRICS)
     except FileError as error:
         raise FileError(f"{metrics}: {error}") from error
-    with metrics.open("rb") as file:
+    with metrics.open("rb") as file, named_errors(metrics):
         while line := file.readline(LONGEST_ROW + 1):
             try:
                 text = line.decode()

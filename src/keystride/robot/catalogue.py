@@ -1,5 +1,6 @@
 """Robots by name, and robots described in a file."""
 
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def load_robot(name_or_path: str | Path) -> Robot:
     except ValidationError as error:
         raise RobotError(f"{path}: {mistake(error.errors(include_url=False, include_context=False)[0])}") from error
     _check_ranges(path, robot)
-    robot = replace(robot, model_path=(path.parent / robot.model_path).resolve())
+    robot = replace(robot, model_path=Path(os.path.realpath(path.parent / robot.model_path)))
     if not robot.model_path.is_file():
         raise RobotError(f"{path}: model_path: there is no file {robot.model_path}")
     return robot

@@ -4,6 +4,7 @@ MuJoCo multiplies what a file says: a few bytes can ask for a billion bodies, or
 robot's model are listed here, everything that has a size has a maximum, and the files that it names lie in its folder.
 """
 
+import os
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -186,11 +187,11 @@ def _files_of(place: str, element: str, name: str, found: _Found) -> list[Path]:
     suffixes = SUFFIXES[element]
     if PurePosixPath(name).suffix.lower() not in suffixes:
         raise FileError(f"{place}: {shown} is not a file for <{element}>; allowed: {', '.join(suffixes)}")
-    home, files = found.folder.resolve(), []
+    home, files = Path(os.path.realpath(found.folder)), []
     for folder in ("",) if element == "include" else sorted(found.folders):
         within = PurePosixPath(folder) / name
         outside = within.is_absolute() or ".." in within.parts or any(letter in str(within) for letter in ":\\\0")
-        if outside or not (home / within).resolve().is_relative_to(home):
+        if outside or not Path(os.path.realpath(home / within)).is_relative_to(home):
             shown = one_line(repr(str(within)), 60)
             raise FileError(f"{place}: {shown} is outside the model's folder; allowed: files within it, without ..")
         try:
