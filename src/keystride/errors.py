@@ -39,9 +39,13 @@ def report(error: Exception) -> int:
     message = explain(error)
     if message is None or os.environ.get("KEYSTRIDE_TRACEBACK"):
         raise error
-    shown = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message)  # of any file name
-    print(f"error: {shown}", file=sys.stderr)
+    print(f"error: {printable(message)}", file=sys.stderr)
     return USER_MISTAKE
+
+
+def printable(message: str) -> str:
+    """Return a message in which no name of a file can control the terminal."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message)
 
 
 def explain(error: Exception) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from keystride.errors import USER_MISTAKE, UserError
+from keystride.errors import USER_MISTAKE, UserError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -91,7 +91,7 @@ def _check(path: Path, command: CheckScripts, robot: Robot, metadata: Metadata |
         _report(Console(), path, load_script(path, robot), command, robot, metadata)
     except (ScriptError, OSError) as error:
         lines = error.lines() if isinstance(error, ScriptError) else [f"{path}: {error.strerror}"]
-        print("\n".join(f"error: {line}" for line in lines), file=sys.stderr)
+        print("\n".join(f"error: {printable(line)}" for line in lines), file=sys.stderr)
         return USER_MISTAKE
     return 0
 
