@@ -62,7 +62,7 @@ def test_states_follow_the_head(editor: Editor):
     assert list(editor.states().values()) == ["met", "active", "coming"]
 
 
-def test_playing_again_starts_anew(editor: Editor):
+def test_playing_again_starts_over(editor: Editor):
     play(editor)
     editor.toggle(300.0)
     assert editor.playing
@@ -119,7 +119,7 @@ def test_after_deleting_the_next_one_is_selected(editor: Editor):
     assert editor.draft.marks == ()
 
 
-def test_a_desk_without_keyframes_plays_too():
+def test_a_script_without_keyframes_plays_too():
     editor = Editor(Document(Draft(GO2)))
     settle(editor)
     assert play(editor)
@@ -158,6 +158,15 @@ def test_speed_stays_between_its_ends(editor: Editor):
     for _ in range(10):
         editor.faster(-1)
     assert editor.clock.speed == SPEEDS[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "set_to"), [(0.3, 0.3), (1e308, 2.0), (-1.0, 0.05), (float("inf"), 0.8), (float("nan"), 0.8)]
+)
+def test_friction_stays_within_its_limits(editor: Editor, asked: float, set_to: float):
+    editor.set_friction(asked)
+    assert editor.player.friction == set_to
+    assert play(editor)
 
 
 def test_a_forecast_is_asked_for_once_and_answers_the_draft_it_was_asked_of(editor: Editor):

@@ -6,6 +6,7 @@ from the first difference. While playing, an edit changes only what is still ahe
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ BUDGET = 0.012  # s of simulation per frame
 RESIMULATE_DELAY = 0.15  # s from an edit to simulating the past again
 COPY_DELAY = 0.5  # s from a keyframe to its duplicate
 DEFAULT_FRICTION = 0.8  # of the model
+FRICTION_LIMITS = (0.05, 2.0)
 
 
 @dataclass(frozen=True)
@@ -236,9 +238,10 @@ class Editor:
         self._outdate_forecast()
 
     def set_friction(self, friction: float) -> None:
-        """Set the friction from the play head on."""
-        self.player.set_friction(friction)
-        self._outdate_forecast()
+        """Set the friction from the play head on, kept within limits; a page may send any number."""
+        if isfinite(friction) and friction != self.player.friction:
+            self.player.set_friction(min(max(friction, FRICTION_LIMITS[0]), FRICTION_LIMITS[1]))
+            self._outdate_forecast()
 
     def tick(self, now: float) -> bool:
         """Do what is due at a time, in seconds; return whether a pass has ended."""

@@ -23,7 +23,6 @@ SIDES = {
     "from behind": 0.0,
     "from the front": 180.0,
 }  # heading of the shove relative to the robot, degrees
-FRICTION_LIMITS = (0.05, 2.0)
 FASTEST_SHOVE = 20.0  # m/s, of several shoves at the same step
 
 
@@ -113,7 +112,7 @@ class StageCommands:
             "speed": lambda speed: self.set_speed(float(speed)),
             "range": self.set_range,
             "policy": lambda name: self.load_policy(str(name)),
-            "friction": lambda friction: self._editor.set_friction(float(friction)),
+            "friction": lambda friction: self.set_friction(float(friction)),
             "shove": lambda _: self.shove(),
             "follow": lambda on: self.follow(not self._view.scene.following if on is None else bool(on)),
             "look": lambda view: self._view.scene.look_from(str(view)),
@@ -175,8 +174,7 @@ class StageCommands:
         self._editor.clock.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
 
     def set_friction(self, friction: float) -> None:
-        if friction != self._editor.player.friction:
-            self._editor.set_friction(min(max(friction, FRICTION_LIMITS[0]), FRICTION_LIMITS[1]))
+        self._editor.set_friction(friction)
         self._panel.show_friction(self._editor.player.friction)
 
     def set_range(self, seconds: Any) -> None:
