@@ -196,28 +196,29 @@ def test_a_guard_whose_connection_hangs_up_stays_and_brakes(capfd):
     """The guard's own process on the network, with a simulated robot in this one."""
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
     from keystride.deploy.clock import Ticker
+    from keystride.deploy.selftest.processes import reserved_domain
     from keystride.deploy.sim.server import SimulatedConfig, SimulatedRobot, simulated_world
     from keystride.deploy.unitree.link import join
 
-    domain = 20 + (os.getpid() + 13) % 200
     config = SimulatedConfig(sport=False)
-    robot = SimulatedRobot(simulated_world(GO2, config), join("lo", domain), config)
-    life = Ticker("robot", 0.002, robot.step, lambda error: None)
-    life.start()
-    guard = Guard(local_guard("lo", domain))
-    assert guard.wait(60.0) == ""
-    for _ in range(20):
-        guard.beat(time.monotonic())
-        time.sleep(0.002)
-    os.kill(guard.pid, signal.SIGHUP)
-    until = time.monotonic() + 60.0
-    while robot.world.command is None and time.monotonic() < until:
-        time.sleep(0.01)
-    command = robot.world.command
-    assert command is not None
-    assert not command.stiffness.any()
-    assert (command.damping == BRAKE).all()
-    guard.dismiss(safe=True)
-    life.stop()
-    robot.close()
+    with reserved_domain() as domain:
+        robot = SimulatedRobot(simulated_world(GO2, config), join("lo", domain), config)
+        life = Ticker("robot", 0.002, robot.step, lambda error: None)
+        life.start()
+        guard = Guard(local_guard("lo", domain))
+        assert guard.wait(60.0) == ""
+        for _ in range(20):
+            guard.beat(time.monotonic())
+            time.sleep(0.002)
+        os.kill(guard.pid, signal.SIGHUP)
+        until = time.monotonic() + 60.0
+        while robot.world.command is None and time.monotonic() < until:
+            time.sleep(0.01)
+        command = robot.world.command
+        assert command is not None
+        assert not command.stiffness.any()
+        assert (command.damping == BRAKE).all()
+        guard.dismiss(safe=True)
+        life.stop()
+        robot.close()
     assert GUARD_SENTENCE.search(capfd.readouterr().err)

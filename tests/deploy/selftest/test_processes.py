@@ -15,7 +15,8 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 if not os.path.exists("/proc/self/schedstat"):
     pytest.skip("this system does not count waiting", allow_module_level=True)
 
-from keystride.deploy.selftest.processes import free_port, waited
+from keystride.deploy.selftest.processes import DOMAINS, free_port, reserved_domain, waited
+from keystride.deploy.unitree.link import join
 
 BUSY = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(flush=True)\nwhile True: pass"
 
@@ -70,3 +71,25 @@ def test_a_free_port_is_none_that_the_system_or_dds_hands_out():
         assert (port - 7400) % 250 >= 150  # DDS, 9.6.1.1: 7400 + 250 x domain, and 2 more for each participant
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
             taken.bind(("127.0.0.1", port))
+
+
+def test_a_domain_is_reserved_for_one_caller():
+    with reserved_domain() as first, reserved_domain() as second:
+        assert first != second
+        with pytest.raises(RuntimeError, match="no DDS domain is free"), reserved_domain([first, second]):
+            pass
+    with reserved_domain([first]) as again:
+        assert again == first
+
+
+def test_a_domain_in_which_a_program_takes_part_is_not_free():
+    with reserved_domain() as domain:
+        participant = join("lo", domain)
+    with pytest.raises(RuntimeError, match="no DDS domain is free"), reserved_domain([domain]):
+        pass
+    del participant
+
+
+def test_domains_for_simulated_robots_have_ports_and_none_is_a_robots_own():
+    assert 0 not in DOMAINS
+    assert 7400 + 250 * (max(DOMAINS) + 1) <= 65_536

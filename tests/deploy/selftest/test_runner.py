@@ -3,7 +3,6 @@
 `keystride deploy selftest` runs all rows like this; those of states and poses are tested faster in test_faults.py.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -37,8 +36,7 @@ CASES = (*PROCESS, *BEFORE, *NETWORK[:3])
 def results() -> dict[str, CaseResult]:
     calm_miss(GO2, "STUB-TROT")  # before the clock matters
     with ThreadPoolExecutor(2) as pool:
-        domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(CASES))]
-        found = pool.map(partial(run_case, robot=GO2, policy="STUB-TROT"), CASES, domains)
+        found = pool.map(partial(run_case, robot=GO2, policy="STUB-TROT"), CASES)
         return {result.name: result for result in found}
 
 
@@ -63,7 +61,7 @@ def test_over_the_network_as_in_one_process(tmp_path):
     """The walk script, from the ground to the ground, judged by the simulators' truth."""
     script = load_script(EXAMPLES / "walk.yaml")
     expected = arrival_distances(GO2, POLICY, script)
-    run, truth = run_script(EXAMPLES / "walk.yaml", POLICY, tmp_path, domain=20 + (os.getpid() * 31 + 99) % 200)
+    run, truth = run_script(EXAMPLES / "walk.yaml", POLICY, tmp_path)
     if run.exit_code != PLAYED:
         skip_if_kept_waiting(run.late)
     assert run.exit_code == PLAYED, "\n".join(run.lines)

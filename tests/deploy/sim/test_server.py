@@ -1,6 +1,5 @@
 """The simulated robot as a process."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,19 +7,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keystride.deploy.selftest.processes import free_port
-
-DOMAIN = 20 + (os.getpid() + 83) % 200
+from keystride.deploy.selftest.processes import free_port, reserved_domain
 
 
 def test_it_ends_with_its_input_and_writes_its_record(tmp_path: Path):
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
     record = tmp_path / "record.npz"
     command = [sys.executable, "-m", "keystride", "deploy", "sim", "--control", "--no-noise", "--no-sport"]
-    command += ["--domain", str(DOMAIN), "--pose-port", str(free_port()), "--record", str(record)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        reserved_domain() as domain,
+        subprocess.Popen(
+            [*command, "--domain", str(domain), "--pose-port", str(free_port()), "--record", str(record)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None

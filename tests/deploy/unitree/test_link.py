@@ -13,6 +13,7 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 
 from keystride.deploy.pose.source import Mounting, UdpPoses
 from keystride.deploy.safety import MotorCommand, brake
+from keystride.deploy.selftest.processes import reserved_domain
 from keystride.deploy.sim.robot import SimulatedGo2
 from keystride.deploy.sim.server import SimulatedConfig, SimulatedRobot, simulated_world
 from keystride.deploy.unitree.codec import (
@@ -76,9 +77,11 @@ def test_uint8_is_declared_as_byte():
 
 @pytest.mark.skipif(OLD_PYTHON is None, reason="KEYSTRIDE_CYCLONEDDS_0_10 names no Python with cyclonedds 0.10.2")
 def test_round_trip_with_version_0_10_2():
-    domain = 20 + os.getpid() % 200
-    command = [str(OLD_PYTHON), str(Path(__file__).with_name("peer.py")), str(domain)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as peer:
+    command = [str(OLD_PYTHON), str(Path(__file__).with_name("peer.py"))]
+    with (
+        reserved_domain() as domain,
+        subprocess.Popen([*command, str(domain)], stdout=subprocess.PIPE, text=True) as peer,
+    ):
         assert peer.stdout is not None
         assert peer.stdout.readline() == "here\n"
         link = RobotLink(join("lo", domain))
@@ -103,12 +106,10 @@ def test_round_trip_with_version_0_10_2():
     assert float(state["power_v"]) == 28.5
 
 
-DOMAIN = 20 + (os.getpid() + 7) % 200
-
-
 @pytest.fixture(scope="module")
 def participant():
-    return join("lo", DOMAIN)
+    with reserved_domain() as domain:
+        yield join("lo", domain)
 
 
 def keep(condition, action, seconds: float = 10.0) -> bool:

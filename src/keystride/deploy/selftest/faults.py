@@ -14,6 +14,7 @@ GUARD_LINE, STANDING_UP_LINE, READY_LINE, RUNNING_LINE, STOPPING_LINE = MARKS = 
     "running -> stopping",
 )
 UNKNOWN_LINE = "the robot's state is unknown: "
+BRAKED_LINE = "guard: braked"
 AT = 0.8  # s after one of them: while the robot walks, or is half-way up or down
 
 PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`

@@ -19,7 +19,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from multiprocessing import reduction
@@ -29,7 +29,7 @@ from random import SystemRandom
 from typing import Any
 
 from keystride.deploy.clock import Latest, Ticker, real_time
-from keystride.deploy.selftest.faults import MARKS, STANDING_UP_LINE, UNKNOWN_LINE, Act, Disturb
+from keystride.deploy.selftest.faults import BRAKED_LINE, MARKS, STANDING_UP_LINE, UNKNOWN_LINE, Act, Disturb
 
 PROGRAM = [sys.executable, "-m", "keystride", "deploy"]
 PRELOADED = ["keystride.commands.main", "keystride.deploy.selftest.processes", "keystride.deploy.sim.server"]
@@ -40,9 +40,15 @@ NO_LIMIT, FULL_DISK = -1, 20_000  # bytes that a file may have
 ROBOT_UP = "simulated Go2"
 QUESTION = "Confirm"
 START = 60.0  # s that a process may take to start on a busy machine
+GUARD_TIME = 2.0  # s to wait for a guard to say that it braked
 OUTGOING_PORTS = 32_768  # the first of them on Linux
+DOMAINS = range(20, 220)  # DDS domains for simulated robots; robots use 0
 DDS_PORTS, DDS_STRIDE, DDS_USED = 7400, 250, 150  # the first, the distance between domains, the most that one uses
-POSE_PORTS = [port for port in range(20_000, OUTGOING_PORTS) if (port - DDS_PORTS) % DDS_STRIDE >= DDS_USED]
+PARTICIPANT_PORTS = range(10, 30)  # within a domain: those of its first ten participants
+RESERVING_PORT = DDS_STRIDE - 1  # within a domain: bound as long as it is reserved
+POSE_PORTS = [
+    port for port in range(20_000, OUTGOING_PORTS) if DDS_USED <= (port - DDS_PORTS) % DDS_STRIDE < RESERVING_PORT
+]
 
 
 def free_port() -> int:
@@ -51,10 +57,36 @@ def free_port() -> int:
     It lies below the ports of outgoing connections and between those of the DDS domains.
     """
     for port in SystemRandom().sample(POSE_PORTS, 100):
-        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", port))
+        if _is_free(port):
             return port
     raise RuntimeError("no UDP port is free")
+
+
+def _is_free(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", port))
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def reserved_domain(domains: Sequence[int] = DOMAINS) -> Iterator[int]:
+    """Reserve a DDS domain in which no program on this computer takes part, such as the guard of an earlier run.
+
+    Two deployments in the same domain would send commands to the same robot. Other callers, also in other processes, get
+    other domains as long as the context lasts.
+    """
+    for domain in SystemRandom().sample(domains, len(domains)):
+        first = DDS_PORTS + DDS_STRIDE * domain
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reservation:
+            try:
+                reservation.bind(("127.0.0.1", first + RESERVING_PORT))
+            except OSError:
+                continue
+            if all(_is_free(first + port) for port in PARTICIPANT_PORTS):
+                yield domain
+                return
+    raise RuntimeError("no DDS domain is free")
 
 
 class Output:
@@ -64,6 +96,7 @@ class Output:
         self.lines: list[str] = []
         self.marks: dict[str, Latest[bool]] = {mark: Latest() for mark in marks}
         self._descriptor = descriptor
+        self._pauses = 0  # times that nothing came for a while
         self._given_up = threading.Event()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -73,6 +106,7 @@ class Output:
         with real_time(), contextlib.suppress(OSError):  # a terminal whose other side has closed
             while not self._given_up.is_set():
                 if not select.select([self._descriptor], [], [], 0.02)[0]:
+                    self._pauses += 1
                     continue
                 data = os.read(self._descriptor, 4096)
                 if not data:
@@ -88,9 +122,11 @@ class Output:
     def closed(self) -> bool:
         return self._given_up.is_set()
 
-    def join(self) -> None:
-        """Wait for the remaining lines."""
-        self._thread.join(timeout=2.0)
+    def drain(self) -> None:
+        """Read what a process that has ended wrote. A guard may live on, so the end of the file need not come."""
+        pauses, until = self._pauses, time.monotonic() + 2.0
+        while self._pauses < pauses + 2 and self._thread.is_alive() and time.monotonic() < until:
+            time.sleep(0.005)
 
     def close(self) -> None:
         """Stop reading, so that the descriptor can be closed: it stays open while a thread reads from it."""
@@ -158,11 +194,13 @@ class RobotProcess:
 
     def close(self) -> None:
         """End the process, which then writes its record."""
-        self.output.marks[ROBOT_UP].wait(START)
+        until = time.monotonic() + START
+        while self.process.is_alive() and time.monotonic() < until and not self.output.marks[ROBOT_UP].wait(0.02):
+            pass
         time.sleep(0.1)
         os.close(self._control)
         _ended(self.process, 30.0)
-        self.output.join()
+        self.output.drain()
         self.output.close()
         os.close(self._read)
 
@@ -178,7 +216,7 @@ class DeployUnderTest:
         self.process = started(["go2", *words], inside, write, file_size)
         for descriptor in {inside, write}:
             os.close(descriptor)
-        self.output = Output(read, *MARKS, QUESTION, UNKNOWN_LINE)
+        self.output = Output(read, *MARKS, QUESTION, UNKNOWN_LINE, BRAKED_LINE)
         self._words = words
 
     def reaches(self, mark: str) -> bool:
@@ -295,10 +333,15 @@ class DeployUnderTest:
             raise RuntimeError("the deployment did not print its guard")
         return int(found[1])
 
-    def close(self) -> int | None:
-        """Return the exit code; None if the process did not end and had to be killed."""
+    def close(self, *, guarded: bool = False) -> int | None:
+        """Return the exit code; None if the process did not end and had to be killed.
+
+        A guard that has to brake may do so after that.
+        """
         code = _ended(self.process, START)
-        self.output.join()
+        if guarded:
+            self.output.marks[BRAKED_LINE].wait(GUARD_TIME)
+        self.output.drain()
         self.output.close()
         for descriptor in {self._terminal, self._read} - {-1}:
             with contextlib.suppress(OSError):

@@ -1,7 +1,6 @@
 """Run every fault against the simulated robot, evaluate the robot's own record, and print the table."""
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -23,7 +22,7 @@ from keystride.deploy.guard import BRAKED_WITHIN, GUARD_SENTENCE
 from keystride.deploy.log.flight import read_log
 from keystride.deploy.preflight import open_player
 from keystride.deploy.safety import LONGEST_STEP
-from keystride.deploy.selftest.faults import CALM, CASES, GROUPS, PLAYED, UNKNOWN_LINE, Case, Disturb
+from keystride.deploy.selftest.faults import CALM, CASES, GROUPS, KILLED, PLAYED, UNKNOWN_LINE, Case, Disturb
 from keystride.deploy.selftest.processes import (
     FULL_DISK,
     NO_LIMIT,
@@ -33,6 +32,7 @@ from keystride.deploy.selftest.processes import (
     RobotProcess,
     WaitingWatch,
     free_port,
+    reserved_domain,
 )
 from keystride.deploy.session import GIVE_UP_KEY
 from keystride.deploy.sim.rehearsal import rehearse
@@ -57,6 +57,7 @@ DESCENT = 1.8  # s that lying down under control takes at least
 KEPT_WAITING = 0.03  # s of lateness that may trip a watchdog: the guard waits for 0.05 s, the others for 0.1 s
 BEFORE_GIVING_UP = 0.5  # s that the operator waits
 LIMP = "the robot lies limp"
+AFTERMATH = 0.5  # s of recording after a process was killed
 EMPTY_DOMAIN = 230  # DDS domain without a robot
 ATTEMPTS = 3
 ROUNDING = 1e-5  # a flight log has single precision
@@ -166,8 +167,8 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
         "--interface": "lo",
         "--domain": str(domain),
         "--pose": f"udp://127.0.0.1:{port}",
-        "--start-after": "0.2",
-        "--settle": "0.4",
+        "--start-after": "0",
+        "--settle": "0.2",
         "--report": str(report),
     }
     flags = ["--confirmed"] if case.confirmed else []
@@ -186,8 +187,13 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
     return [*(word for option in options.items() for word in option), *flags]
 
 
-def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
+def run_processes(case: Case, policy: str, script: Path, folder: Path) -> Run:
     """Run a case; the robot's record and the deployment's report are written to the folder."""
+    with reserved_domain() as domain:
+        return _run_processes(case, policy, script, domain, folder)
+
+
+def _run_processes(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
     port, report = free_port(), folder / "report.json"
     robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
     if case.before is not None:
@@ -205,10 +211,10 @@ def run_processes(case: Case, policy: str, script: Path, domain: int, folder: Pa
     if case.unknown and case.gives_up and deploy.reaches(UNKNOWN_LINE):
         time.sleep(BEFORE_GIVING_UP)
         deploy.key(GIVE_UP_KEY)
-    code = deploy.close()
+    code = deploy.close(guarded=case.guarded)
     watch.close()  # before the robot leaves real-time priority
-    if not report.exists() and caused is not None:
-        time.sleep(1.0)  # the guard still has to brake
+    if code == KILLED:
+        time.sleep(AFTERMATH)
     robot.close()
     content = json.loads(report.read_text()) if report.exists() else {}
     started = float(content["started"]) if content.get("started") else None
@@ -222,22 +228,22 @@ def lateness(lines: list[str]) -> float:
     return max((float(ms) / 1000.0 for ms in found), default=0.0)
 
 
-def run_case(case: Case, domain: int, *, robot: Robot, policy: str) -> CaseResult:
+def run_case(case: Case, *, robot: Robot, policy: str) -> CaseResult:
     """Run a row. A failed run is repeated if the machine kept a process waiting, because then it shows nothing else."""
     for attempt in range(1, ATTEMPTS + 1):
-        result = _attempt(case, robot, policy, domain, attempt)
+        result = _attempt(case, robot, policy, attempt)
         if result.passed or result.late < KEPT_WAITING:
             break
         print(f"attempt {attempt} of {result.name!r}: {'; '.join(result.wrong)}", file=sys.stderr, flush=True)
     return result
 
 
-def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -> CaseResult:
+def _attempt(case: Case, robot: Robot, policy: str, attempt: int) -> CaseResult:
     script = IMPOSSIBLE if case.impossible else WALK_SCRIPT
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.yaml"
         save_script(script, path)
-        run = run_processes(case, case.policy or policy, path, domain, Path(folder))
+        run = run_processes(case, case.policy or policy, path, Path(folder))
         truth = Truth.read(Path(folder) / "record.npz")
         wrong = [*_wrong_end(case, run), *_wrong_motion(case, run, truth)]
         if case.bounded:
@@ -251,10 +257,10 @@ def _attempt(case: Case, robot: Robot, policy: str, domain: int, attempt: int) -
     return CaseResult(case.name, case.expected, happened, tuple(wrong), run.late, attempt, released)
 
 
-def run_script(script: Path, policy: str, folder: Path, domain: int) -> tuple[Run, Truth]:
+def run_script(script: Path, policy: str, folder: Path) -> tuple[Run, Truth]:
     """Play a script over the network, without a fault; a run that failed is repeated by the same rule."""
     for _ in range(ATTEMPTS):
-        run = run_processes(CALM, policy, script, domain, folder)
+        run = run_processes(CALM, policy, script, folder)
         if run.exit_code == PLAYED or run.late < KEPT_WAITING:
             break
     return run, Truth.read(folder / "record.npz")
@@ -361,10 +367,9 @@ def run_cases(robot: Robot, policy: str, only: str, jobs: int, report: Path | No
     """Run the rows and print the table; return 1 if any outcome was not as expected."""
     cases = [case for case in CASES if only in case.name]
     calm_miss(robot, policy)  # computed before any run, which it would disturb
-    domains = [20 + (os.getpid() * 31 + index) % 200 for index in range(len(cases))]
     with ThreadPoolExecutor(jobs) as pool:
         results = []
-        for result in pool.map(partial(run_case, robot=robot, policy=policy), cases, domains):
+        for result in pool.map(partial(run_case, robot=robot, policy=policy), cases):
             results.append(result)
             if not markdown:
                 print(f"{'ok' if result.passed else 'WRONG':5s}  {result.name}", flush=True)

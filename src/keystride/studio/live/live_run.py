@@ -4,7 +4,6 @@ A step opens when the previous one has played the same script with the same poli
 deployment is read as a take, in the frame of the script, to compare with the forecast."""
 
 import hashlib
-import random
 import shutil
 import threading
 import time
@@ -17,7 +16,7 @@ import numpy as np
 from keystride import geometry
 from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import read_log
-from keystride.deploy.selftest.processes import free_port
+from keystride.deploy.selftest.processes import free_port, reserved_domain
 from keystride.errors import FileError
 from keystride.evaluation.episodes import METRICS, keyframe_errors
 from keystride.keyframes.files import format_script, save_script
@@ -33,7 +32,6 @@ TAKES = ".keystride-takes"  # beside the scripts
 KEPT_TAKES = 20
 REFUSED = "refused"  # nothing was moved
 PAGE_TIMEOUT = 10.0  # s; a page that is silent for longer could not stop the robot, so the robot is stopped
-DOMAINS = (20, 219)  # DDS domains for simulated robots; robots use 0
 RUNNING_INDEX = list(DeployState).index(DeployState.RUNNING)
 PATH_EVERY = 0.1  # s
 UNATTENDED = 60.0  # s after its page has gone for which a deployment that was stopped may still wait for an operator
@@ -230,9 +228,10 @@ class LiveRun:
         options = deploy_options(step, show, script, folder / "log", self._target)
         if step != SIMULATED_ROBOT:
             return DeployProcess(options)
-        domain, port = str(random.randint(*DOMAINS)), str(free_port())
-        link = ["--interface", "lo", "--domain", domain, "--pose", f"udp://127.0.0.1:{port}"]
-        return DeployProcess([*options, *link], ["--domain", domain, "--pose-port", port])
+        with reserved_domain() as domain:
+            port, link = str(free_port()), ["--interface", "lo", "--domain", str(domain)]
+            options += [*link, "--pose", f"udp://127.0.0.1:{port}"]
+            return DeployProcess(options, ["--domain", str(domain), "--pose-port", port])
 
     def _new_take(self, step: str) -> Path:
         """Create a folder for the script and the flight log; delete the oldest ones."""
