@@ -249,8 +249,8 @@ class DeploySelftest:
     only: str = ""
     """Run only the cases whose name contains this text."""
 
-    jobs: int = 2
-    """Number of cases to run in parallel; each needs about one core."""
+    jobs: int | None = None
+    """Number of cases to run in parallel; each needs 0.6 of a processor. By default what the idle processors allow: 2 to 8."""
 
     json: Path | None = None
     """Write the results as JSON to this file."""

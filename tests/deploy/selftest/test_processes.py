@@ -15,7 +15,7 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 if not os.path.exists("/proc/self/schedstat"):
     pytest.skip("this system does not count waiting", allow_module_level=True)
 
-from keystride.deploy.selftest.processes import DOMAINS, free_port, reserved_domain, waited
+from keystride.deploy.selftest.processes import DOMAINS, free_port, idle_processors, reserved_domain, waited
 from keystride.deploy.unitree.link import join
 
 BUSY = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(flush=True)\nwhile True: pass"
@@ -55,6 +55,10 @@ def test_a_process_that_is_stopped_is_not_kept_waiting(busy):
 
 def test_children_count_too(busy):
     assert busy[1].pid in waited(os.getpid())
+
+
+def test_a_busy_processor_is_not_idle(busy):
+    assert 0.0 <= idle_processors(0.5) < (os.cpu_count() or 1) - 0.5
 
 
 def test_a_process_that_has_ended_has_no_threads(busy):

@@ -19,6 +19,7 @@ from keystride.deploy.selftest.runner import (
     CaseResult,
     arrival_distances,
     calm_miss,
+    parallel_cases,
     run_case,
     run_script,
 )
@@ -55,6 +56,10 @@ def test_a_fault_has_its_expected_outcome(results, name):
     if result.wrong:
         skip_if_kept_waiting(result.late)
     assert result.wrong == ()
+
+
+def test_as_many_cases_run_in_parallel_as_idle_processors_allow():
+    assert [parallel_cases(idle) for idle in (0.0, 1.7, 2.0, 4.0, 64.0)] == [2, 2, 3, 6, 8]
 
 
 def test_over_the_network_as_in_one_process(tmp_path):

@@ -382,6 +382,21 @@ def waited(process: int) -> dict[int, float]:
     return found
 
 
+def idle_processors(seconds: float = 1.0) -> float:
+    """Measure how many processors have nothing to do; return 0 where the kernel does not count it."""
+    before = _idle_seconds()
+    time.sleep(seconds)
+    return (_idle_seconds() - before) / seconds
+
+
+def _idle_seconds() -> float:
+    try:
+        first = Path("/proc/stat").read_text().split("\n", 1)[0].split()  # cpu user nice system idle ...
+    except OSError:
+        return 0.0
+    return int(first[4]) / os.sysconf("SC_CLK_TCK")
+
+
 def _listed(folder: str) -> list[str]:
     try:
         return os.listdir(folder)

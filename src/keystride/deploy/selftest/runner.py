@@ -32,6 +32,7 @@ from keystride.deploy.selftest.processes import (
     RobotProcess,
     WaitingWatch,
     free_port,
+    idle_processors,
     reserved_domain,
 )
 from keystride.deploy.session import GIVE_UP_KEY
@@ -55,11 +56,13 @@ UPRIGHT_COSINE = 0.5  # cosine of the trunk's tilt
 RISE = 0.03  # m by which the trunk may rise while it is brought to a stop
 DESCENT = 1.8  # s that lying down under control takes at least
 KEPT_WAITING = 0.03  # s of lateness that may trip a watchdog: the guard waits for 0.05 s, the others for 0.1 s
-BEFORE_GIVING_UP = 0.5  # s that the operator waits
+BEFORE_GIVING_UP = 0.2  # s that the operator waits
 LIMP = "the robot lies limp"
 AFTERMATH = 0.5  # s of recording after a process was killed
 EMPTY_DOMAIN = 230  # DDS domain without a robot
 ATTEMPTS = 3
+PROCESSORS_PER_CASE = 0.6  # that the robot, the deployment and its guard keep busy with real-time priority
+PARALLEL = (2, 8)  # cases
 ROUNDING = 1e-5  # a flight log has single precision
 NO_REAL_TIME = (
     "This machine is too busy to keep a robot under control without real-time priority, which this user does not have: "
@@ -363,11 +366,17 @@ def _happened(case: Case, run: Run, truth: Truth, robot: Robot) -> str:
     return f"{run.reason}; {words}" if case.reason else words
 
 
-def run_cases(robot: Robot, policy: str, only: str, jobs: int, report: Path | None, *, markdown: bool) -> int:
+def parallel_cases(idle: float) -> int:
+    """Return how many cases to run in parallel on this many idle processors."""
+    fewest, most = PARALLEL
+    return min(max(int(idle / PROCESSORS_PER_CASE), fewest), most)
+
+
+def run_cases(robot: Robot, policy: str, only: str, jobs: int | None, report: Path | None, *, markdown: bool) -> int:
     """Run the rows and print the table; return 1 if any outcome was not as expected."""
     cases = [case for case in CASES if only in case.name]
     calm_miss(robot, policy)  # computed before any run, which it would disturb
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(parallel_cases(idle_processors()) if jobs is None else jobs) as pool:
         results = []
         for result in pool.map(partial(run_case, robot=robot, policy=policy), cases):
             results.append(result)
