@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from keystride.deploy.safety import RAMP_GAINS, MotorCommand
 from keystride.deploy.selftest.processes import free_port, reserved_domain
+from keystride.robot.go2 import GO2
 
 
 def test_it_ends_with_its_input_and_writes_its_record(tmp_path: Path):
@@ -43,3 +46,27 @@ def test_it_ends_with_its_input_and_writes_its_record(tmp_path: Path):
     assert columns["qpos"].shape[1] == 19
     assert not columns["commanded"].any()  # nobody sent a command
     assert not columns["motion_service"].any()
+
+
+def test_a_motion_service_that_takes_the_motors_holds_the_robot_as_it_stands():
+    pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
+    from keystride.deploy.sim.server import STATE_PERIOD, SimulatedConfig, SimulatedRobot, simulated_world
+    from keystride.deploy.unitree.link import join
+
+    config = SimulatedConfig(posture="standing", pose_port=free_port())
+    with reserved_domain() as domain:
+        robot = SimulatedRobot(simulated_world(GO2, config), join("lo", domain), config)
+        for now in np.arange(0.0, 1.0, STATE_PERIOD):
+            robot.step(float(now))
+        robot.mode = ""  # released
+        bent = GO2.stance + np.tile((0.0, 0.2, -0.4), 4)  # as in mid stride
+        robot.world.receive(MotorCommand(bent, *astuple(RAMP_GAINS)))
+        for now in np.arange(1.0, 1.5, STATE_PERIOD):
+            robot.step(float(now))
+        before = robot.world.data.qpos[7:].copy()
+        robot.disturbances.set("motion_service", "normal", 1e9, 1.5)
+        for now in np.arange(1.5, 2.0, STATE_PERIOD):
+            robot.step(float(now))
+        robot.close()
+    assert robot.mode == "normal"
+    assert np.abs(robot.world.data.qpos[7:] - before).max() < 0.15

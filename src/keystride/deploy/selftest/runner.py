@@ -381,7 +381,8 @@ def run_cases(robot: Robot, policy: str, only: str, jobs: int | None, report: Pa
         for result in pool.map(partial(run_case, robot=robot, policy=policy), cases):
             results.append(result)
             if not markdown:
-                print(f"{'ok' if result.passed else 'WRONG':5s}  {result.name}", flush=True)
+                why = f": {'; '.join(result.wrong)}" if result.wrong else ""
+                print(f"{'WRONG' if why else 'ok':5s}  {result.name}{why}", flush=True)
     if markdown:
         print(markdown_table(results))
     else:

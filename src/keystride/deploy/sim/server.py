@@ -150,7 +150,9 @@ class SimulatedRobot:
             self.commands.append((sample.sample_info.source_timestamp / 1e9, float(command.stiffness.max())))
 
     def _obey(self, now: float) -> None:
-        self.mode = self.disturbances.get("motion_service", now) or self.mode
+        taken = self.disturbances.get("motion_service", now)
+        if taken and not self.mode:
+            self._select(taken)
         if self.mode:  # the robot's own motion service holds the motors
             posture = self._hold.at(self.world.time - self._hold_since)
             self.world.receive(MotorCommand(posture, RAMP_GAINS.stiffness, RAMP_GAINS.damping))
@@ -215,11 +217,15 @@ class SimulatedRobot:
         if api == RELEASE_MODE:
             self.mode = ""
         elif api == SELECT_MODE:
-            self._hold, self._hold_since = Ramp(self.world.data.qpos[7:].copy(), ()), self.world.time
-            self.mode = str(json.loads(parameter).get("name") or "normal")
+            self._select(str(json.loads(parameter).get("name") or "normal"))
         elif api != CHECK_MODE:
             return NO_SUCH_CALL, ""
         return 0, json.dumps({"form": "0", "name": self.mode})
+
+    def _select(self, mode: str) -> None:
+        """Have a motion service take the motors and hold the robot as it stands or lies."""
+        self._hold, self._hold_since = Ramp(self.world.data.qpos[7:].copy(), ()), self.world.time
+        self.mode = mode
 
     def _sport(self, api: int, parameter: str) -> Answer:
         if api != STAND_DOWN:
