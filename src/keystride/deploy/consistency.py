@@ -88,7 +88,7 @@ class SensorConsistency:
         self.clock = 0.0
         self._ahead = 0.0  # s by which the robot's clock has run ahead lately
         self._now = 0.0
-        self._counts: list[int] = []  # ticks from one state to the next, at first
+        self._counts: list[float] = []  # ticks from one state to the next, at first
         self._unit = 0.0  # s per tick
         self._last: LowReading | None = None
         self._joint_error = np.zeros(12)  # rad
@@ -97,9 +97,12 @@ class SensorConsistency:
         self._repeated = np.zeros(12)  # s for which each motor has repeated its measurement
         self._target = np.zeros(12)  # rad, when it began to do so
 
-    def update(self, now: float, low: LowReading, target: Floats | None) -> None:
-        """Process a valid low state; `target` is the last one sent, None without stiffness."""
-        dt = self._elapsed(low)
+    def update(self, now: float, low: LowReading, target: Floats | None, came: int = 1) -> None:
+        """Process a valid low state; `target` is the last one sent, None without stiffness.
+
+        `came` is the number of states that have come since the last one that was read, this one included.
+        """
+        dt = self._elapsed(low, came)
         self._compare_clocks(now, dt)
         last, self._last = self._last, low
         if last is None or not 0.0 < dt <= self.config.longest_gap:
@@ -108,7 +111,7 @@ class SensorConsistency:
         self._compare_imu(dt, last, low)
         self._find_frozen(dt, last, low, target)
 
-    def _elapsed(self, low: LowReading) -> float:
+    def _elapsed(self, low: LowReading, came: int) -> float:
         """Return the time between the last state and this one by the robot's clock, s; 0 until its unit is known.
 
         A tick may count states, milliseconds or anything else. Arrivals are irregular, and a simulated robot falls
@@ -118,7 +121,7 @@ class SensorConsistency:
             return 0.0
         count = (low.tick - self._last.tick) % 2**32
         if len(self._counts) < self.config.calibration:
-            self._counts.append(count)
+            self._counts.append(count / came)
             self._unit = STATE_PERIOD / float(np.median(self._counts))
             return 0.0
         return count * self._unit

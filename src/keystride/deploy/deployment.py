@@ -223,7 +223,7 @@ class Deployment:
         count, record = self.link.states.count, self.link.states.value
         if record is None or count == self._seen[0]:
             return
-        self._seen = (count, self._seen[1])
+        came, self._seen = count - self._seen[0], (count, self._seen[1])
         low = decode_state(self.robot, record)
         if not self._fresh.update(now, low):
             return
@@ -235,7 +235,7 @@ class Deployment:
         self._press(low.buttons)
         if not low.valid:  # a fault check stops the robot; the filters are kept clean
             return
-        self.consistency.update(now, low, self._commanded)
+        self.consistency.update(now, low, self._commanded, came)
         walked = self.odometry.walked
         self.odometry.update(now, low)
         self.heading.follow(now, self.odometry.orientation)
