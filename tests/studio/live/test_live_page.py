@@ -5,7 +5,6 @@ and its deployment are gone.
 """
 
 import io
-import os
 import re
 import signal
 import time
@@ -24,7 +23,7 @@ from keystride.benchmarks.browser import HIDE_NOTIFICATIONS
 from keystride.deploy.fault_checks import DeployState
 from keystride.deploy.log.flight import Flight, read_log
 from keystride.deploy.selftest.faults import Disturb
-from keystride.deploy.selftest.processes import ROBOT_UP, START, RobotProcess, free_port
+from keystride.deploy.selftest.processes import ROBOT_UP, START, RobotProcess, free_port, reserved_domain
 from keystride.deploy.selftest.runner import Truth
 from keystride.policy.bundle import known
 from keystride.studio.live.live_run import TAKES
@@ -49,10 +48,10 @@ DAMPING = list(DeployState).index(DeployState.DAMPING)
 class Robot:
     """A simulated robot that stands for the real one."""
 
-    def __init__(self, record: Path) -> None:
+    def __init__(self, record: Path, domain: int) -> None:
         self._record = record
         self._process: RobotProcess | None = None
-        self._domain, self._port = 20 + (os.getpid() * 31 + 57) % 200, free_port()
+        self._domain, self._port = domain, free_port()
         self.options = ("--interface", "lo", "--domain", str(self._domain), "--pose", f"udp://127.0.0.1:{self._port}")
 
     def stand_up(self) -> None:
@@ -78,9 +77,10 @@ class Robot:
 
 @pytest.fixture
 def robot(tmp_path: Path) -> Iterator[Robot]:
-    robot = Robot(tmp_path / "record.npz")
-    yield robot
-    robot.close()
+    with reserved_domain() as domain:
+        robot = Robot(tmp_path / "record.npz", domain)
+        yield robot
+        robot.close()
 
 
 @pytest.fixture
