@@ -141,8 +141,8 @@ def read_recipe(path: Path) -> None:
 
 def read_robot(path: Path) -> None:
     """The description, and the model that it names; as training simulates it, and as pages draw it."""
-    home = next(folder for folder in path.parents if (folder / "robot.yaml").exists())
-    robot = load_robot(home / "robot.yaml")
+    of_model = (folder / "robot.yaml" for folder in path.parents if (folder / "robot.yaml").exists())
+    robot = load_robot(next(of_model, path))
     assert np.isfinite(robot.stance).all()
     model = training_model(robot)
     data = mujoco.MjData(model)

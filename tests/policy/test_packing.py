@@ -36,6 +36,7 @@ ROW = {
     "episodes": 200,
     "falls": 1,
     "paper": 0.087,
+    "analogous": None,
 }
 
 
