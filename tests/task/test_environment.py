@@ -13,7 +13,7 @@ from keystride.robot.go2 import GO2
 from keystride.task.config import GoalWidths, KeyframeRanges, TaskConfig
 from keystride.task.environment import RANDOMIZATIONS, KeyframeEnvironment, joint_targets, randomization
 from keystride.task.observations import goal_mirror, state_mirror
-from keystride.task.rewards import REWARDS, ControlStep, tracking_reward
+from keystride.task.rewards import FASTEST_PACE, REWARDS, ControlStep, pace_reward, tracking_reward
 
 
 def make(library: Library, count: int = 16, seed: int = 0, rewards=REWARDS, **settings) -> KeyframeEnvironment:
@@ -227,6 +227,47 @@ def test_standing_still_is_rewarded_after_the_last_keyframe_alone(library):
         earned = environment.step(stance).rewards["stillness"]
         assert np.array_equal(np.isnan(earned), before)
     assert np.nanmean(earned) > 0.95
+
+
+def test_pace_counts_until_the_last_keyframe_is_due(library):
+    environment = make(library, count=32, reference_start=0.0)
+    stance = np.zeros((32, 12), dtype=np.float32)
+    for _ in range(90):
+        ahead = environment._now < environment._last
+        earned = environment.step(stance).rewards["pace"]
+        assert np.array_equal(~np.isnan(earned), ahead)
+
+
+def test_pace_is_earned_by_moving_towards_the_next_keyframe(library):
+    ranges = KeyframeRanges(random_share=(1.0, 1.0))
+    environment = make(library, count=32, reference_start=0.0, ranges=ranges)
+    step = environment._control_step(environment._state, environment._action)
+    left = step.goals.position[:, 0] - step.state.position
+    distance, seconds = np.linalg.norm(left[:, :2], axis=1), (step.goals.step[:, 0] - step.now) * 0.02
+    towards = left * (np.minimum(distance / seconds, FASTEST_PACE) / distance)[:, None]
+    walking = replace(step, state=replace(step.state, linear_velocity=towards))
+    away = replace(step, state=replace(step.state, linear_velocity=-towards))
+    assert pace_reward(walking) == pytest.approx(np.ones(32), abs=1e-6)
+    assert np.all(pace_reward(step) < 0.6)
+    assert np.all(pace_reward(away) < pace_reward(step))
+
+
+def test_a_turn_is_earned_by_its_rate_about_the_vertical(library):
+    """A robot on its side turns about the vertical by turning about another of its axes."""
+    environment = make(library, count=2, goals="pose", reference_start=0.0)
+    step = environment._control_step(environment._state, environment._action)
+    presence = np.zeros_like(step.goals.presence)
+    presence[:, 0, 3] = True
+    goals = replace(
+        step.goals, presence=presence, step=np.full_like(step.goals.step, 50), angles=np.zeros_like(step.goals.angles)
+    )
+    goals.angles[..., 2] = 0.5
+    on_side = np.tile([np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0], (2, 1))  # rolled by 90 degrees: its y axis points up
+    rates = np.array([[0.0, 0.5, 0.0], [0.0, 0.0, 0.5]])
+    state = replace(step.state, orientation=on_side, angular_velocity=rates)
+    earned = pace_reward(replace(step, goals=goals, now=np.zeros(2, dtype=np.int64), state=state))
+    assert earned[0] == pytest.approx(1.0)
+    assert earned[1] < 0.6
 
 
 def test_the_curriculum_moves_to_another_number_of_robots(library):

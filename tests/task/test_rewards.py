@@ -115,3 +115,18 @@ def test_each_part_of_a_goal_counts_on_its_own():
     two = np.array([[[True, False, True, False, False]]])
     assert rewards.goal_parts_met(sizes, two, due, widths) == pytest.approx([0.25], abs=1e-5)
     assert rewards.goal_parts_met(sizes, everything, ~due, widths) == pytest.approx([0.0])
+
+
+def test_pace_is_the_way_that_is_left_over_the_time_that_is_left():
+    left, seconds = np.array([[0.5, 0.0], [0.0, 0.5]]), np.array([1.0, 0.5])
+    assert rewards.pace_match(np.array([[0.5, 0.0], [0.0, 1.0]]), left, seconds) == pytest.approx([1.0, 1.0])
+    off = rewards.PACE + rewards.PACE_SHARE * 0.5
+    assert rewards.pace_match(np.array([[0.5, off]]), left[:1], seconds[:1]) == pytest.approx([exp(-1)])
+
+
+def test_pace_wants_nothing_impossible():
+    """Neither of a keyframe out of reach, nor in the last moment, when any distance over the time left would be fast."""
+    far, fastest = np.array([[100.0, 0.0]]), np.array([[rewards.FASTEST_PACE, 0.0]])
+    assert rewards.pace_match(fastest, far, np.array([1.0])) == pytest.approx([1.0])
+    near, slow = np.array([[0.01, 0.0]]), np.array([[0.01 / rewards.LAST_MOMENT, 0.0]])
+    assert rewards.pace_match(slow, near, np.array([0.0])) == pytest.approx([1.0])

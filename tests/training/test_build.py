@@ -35,7 +35,7 @@ def test_network_sizes_are_those_of_the_trainer(tiny: TrainingConfig, library: L
     for part, network in (("actor", trainer.actor), ("critics", trainer.critics)):
         for name, values in network.state_dict().items():
             assert sizes[f"{part}.{name}"] == tuple(values.shape)
-    assert sizes["groups"] == ["goal", "style", "regularization", "tracking", "stillness"]
+    assert sizes["groups"] == ["goal", "style", "regularization", "tracking", "stillness", "pace"]
 
 
 def test_an_evaluation_repeats_its_episodes_and_depends_on_the_policy(tiny: TrainingConfig, library: Library) -> None:

@@ -34,8 +34,10 @@ WITH_DEMONSTRATIONS = (
     RewardGroup("regularization", 0.1, (("regularization", 1.0),)),
     RewardGroup("tracking", 0.3, (("tracking", 1.0),)),
     RewardGroup("stillness", 0.3, (("stillness", 1.0),)),
+    RewardGroup("pace", 1.0, (("pace", 1.0),)),
 )
-"""The paper's groups and two dense ones that apply to some samples only: following a clip, and standing still afterwards."""
+"""The paper's groups and three dense ones: following a clip, standing still after the last keyframe, and moving at the pace that
+reaches the next keyframe on time."""
 
 SINGLE_CRITIC = (RewardGroup("all", 1.0, (("goal", 25.0), ("style", 0.5), ("regularization", 0.1))),)
 """The baseline: one critic for the weighted sum. The weight of the sparse goal has to be tuned to its interval by hand."""
@@ -192,9 +194,9 @@ PAPER = LearnerConfig()
 """The paper's hyperparameter table."""
 
 CPU = LearnerConfig(
-    environments=512,
-    horizon=48,
-    average=0.95,
+    environments=256,  # small batches: many updates, each with a step that its noise allows
+    horizon=16,
+    average=0.98,
     network=NetworkConfig(
         width=32,
         feedforward=128,
@@ -206,9 +208,9 @@ CPU = LearnerConfig(
     ),
     ppo=PpoConfig(
         groups=WITH_DEMONSTRATIONS,
-        epochs=2,
-        critic_epochs=2,
-        minibatches=8,
+        epochs=3,
+        critic_epochs=3,
+        minibatches=4,
         learning_rate=5e-4,
         target_kl=0.02,
         entropy=0.01,

@@ -232,6 +232,7 @@ class KeyframeEnvironment:
             action=self._action,
             previous_action=previous,
             goals=self._goals,
+            now=self._now,
             due=due,
             errors=self._goal_errors(due),
             widths=followed_widths(self.config.goal_widths, self._reached),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keystride import geometry
-from keystride.keyframes.goals import CONTROL_DT, Goals
+from keystride.keyframes.goals import CONTROL_DT, NEVER_DUE, Goals
 from keystride.physics.simulator import State, state_rows
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import calf_rates
@@ -22,6 +22,10 @@ CLEARANCE = 0.05  # m: how high dogs of this size lift their feet
 SWING = 0.24  # s for which dogs of this size have a foot in the air
 SHORT_SWING_MARGIN = 0.1  # s: a swing shorter than `SWING` by this much costs all that a swing can cost
 FOOT_DRAG = 1.0  # m/s over all feet at which the reward for footwork falls to 1 / e
+PACE = 0.3  # m/s or rad/s off a wanted pace of zero at which the reward for pace falls to 1 / e
+PACE_SHARE = 0.5  # of the wanted pace, by which that width grows
+FASTEST_PACE = 1.8  # m/s and rad/s: more is never wanted, however far away the keyframe is
+LAST_MOMENT = 0.1  # s before a keyframe is due; from then on the wanted pace is the distance over this time
 
 
 def kernel(x: Floats, sigma: Floats | float, delta: float = 0.0) -> Floats:
@@ -126,6 +130,14 @@ def short_swing_penalty(swing: Floats) -> Floats:
     return np.sum(np.clip((SWING - swing) / SHORT_SWING_MARGIN, 0.0, 1.0) * (swing > 0), axis=-1)
 
 
+def pace_match(rate: Floats, left: Floats, seconds: Floats) -> Floats:
+    """Return how close rates (..., N) come to covering what is left (..., N) in the time left (...,), in [0, 1]."""
+    wanted = left / np.maximum(seconds, LAST_MOMENT)[..., None]
+    size = np.linalg.norm(wanted, axis=-1)
+    wanted = wanted * (np.minimum(size, FASTEST_PACE) / np.maximum(size, 1e-9))[..., None]
+    return kernel(rate - wanted, PACE + PACE_SHARE * np.minimum(size, FASTEST_PACE))
+
+
 def error_sizes(error: Floats) -> Floats:
     """Return the sizes (..., 5) of goal errors (..., 18) that the goal kernels see: m, rad, rad, rad, rad (norm of 12)."""
     distance = np.linalg.norm(error[..., :3], axis=-1, keepdims=True)
@@ -176,6 +188,7 @@ class ControlStep:
     action: Floats  # (E, 12)
     previous_action: Floats  # (E, 12)
     goals: Goals
+    now: NDArray[np.int64]  # (E,) control steps since the episode began
     due: Bools  # (E, K) keyframes that are due on this step
     errors: Floats  # (E, K, 5) sizes of the goal errors of robots with a keyframe due, NaN elsewhere
     widths: Floats  # (5,) of the goal kernels
@@ -207,6 +220,27 @@ def goal_parts_reward(step: ControlStep) -> Floats:
     rows = np.flatnonzero(step.due.any(axis=1))
     if len(rows):
         reward[rows] = goal_parts_met(step.errors[rows], step.goals.presence[rows], step.due[rows], step.widths)
+    return reward
+
+
+def pace_reward(step: ControlStep) -> Floats:
+    """Reward the velocity and the turn rate that would reach the next keyframe on time; NaN where it asks for neither."""
+    reward, goals, state = np.full(len(step.due), np.nan), step.goals, step.state
+    moves = goals.presence[..., 0] | goals.presence[..., 3]  # (E, K) keyframes with a position or a yaw
+    due = np.where(moves & (goals.step >= step.now[:, None]), goals.step, NEVER_DUE)
+    rows = np.flatnonzero(due.min(axis=1) < NEVER_DUE)
+    if not len(rows):
+        return reward
+    following = due[rows].argmin(axis=1)
+    seconds = (goals.step[rows, following] - step.now[rows]) * CONTROL_DT
+    away = (goals.position[rows, following] - state.position[rows])[:, :2]
+    turn = geometry.wrap(goals.angles[rows, following, 2] - geometry.yaw_of(state.orientation[rows]))[:, None]
+    yaw_rate = geometry.rotate(state.orientation[rows], state.angular_velocity[rows])[:, 2:]
+    asked = goals.presence[rows, following][:, [0, 3]]
+    match = np.stack(
+        [pace_match(state.linear_velocity[rows, :2], away, seconds), pace_match(yaw_rate, turn, seconds)], axis=1
+    )
+    reward[rows] = np.sum(match * asked, axis=1) / asked.sum(axis=1)
     return reward
 
 
@@ -262,6 +296,7 @@ def swing_reward(step: ControlStep) -> Floats:
 REWARDS: Mapping[str, Reward] = {
     "goal": goal_reward,
     "goal_parts": goal_parts_reward,
+    "pace": pace_reward,
     "regularization": regularization_reward,
     "tracking": tracking_reward,
     "stillness": stillness_reward,
