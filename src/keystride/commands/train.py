@@ -55,7 +55,7 @@ class Train:
 class CompareCurves:
     """Compare learning curves at equal sample counts: print the errors of every evaluation during training, and optionally plot them.
 
-    Errors are means in m and rad; the posture error is the norm over the joints. docs/metrics.md explains all metrics.
+    Errors are means of position (m), yaw (rad) and posture (rad, norm over the joints). docs/metrics.md explains all metrics.
     """
 
     runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...", help_behavior_hint="")] = ()
@@ -102,6 +102,17 @@ def _read_curve(run: str) -> dict[str, Any]:
     raise UserError(f"{run} has no learning curve: found neither metrics.jsonl (run) nor curve.json (bundle)")
 
 
+ERROR_PARTS = ("position", "yaw", "posture")
+
+
+def _error(evaluation: dict[str, Any], column: str, row: int) -> str:
+    """Return the error of an evaluation, in m to three digits and in rad to two, or a dash if it has none."""
+    values = evaluation.get(column)
+    if values is None or values[row] is None:
+        return "-"
+    return f"{values[row]:.{3 if column.endswith('/position') else 2}f}"
+
+
 def _print_curve(name: str, curve: dict[str, Any]) -> None:
     from rich import box
     from rich.table import Table
@@ -109,7 +120,7 @@ def _print_curve(name: str, curve: dict[str, Any]) -> None:
     from keystride.evaluation.tables import table_console
 
     evaluation = curve["evaluation"]
-    errors = [column for column in evaluation if column.endswith(("/position", "/yaw", "/posture"))]
+    kinds = [column.removesuffix("/position") for column in evaluation if column.endswith("/position")]
     survival = [column for column in evaluation if column.endswith("/survival")]
     title = f"{name}: {curve['steps'] / 1e6:.1f} million control steps, {curve['hours']:.1f} hours"
     if not evaluation["steps"]:
@@ -118,13 +129,13 @@ def _print_curve(name: str, curve: dict[str, Any]) -> None:
         )
         return
     print(title)
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("million steps", *errors, "survival"):
-        table.add_column(heading.replace("/", "\n"), justify="right")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("million\nsteps", *(f"{kind}\nm, rad, rad" for kind in kinds), "survival"):
+        table.add_column(heading, justify="right")
     for i, steps in enumerate(evaluation["steps"]):
         alive = [evaluation[column][i] for column in survival if evaluation[column][i] is not None]
-        values = [*(evaluation[column][i] for column in errors), min(alive, default=None)]
-        table.add_row(f"{steps / 1e6:.2f}", *("" if value is None else f"{value:.3f}" for value in values))
+        errors = [" ".join(_error(evaluation, f"{kind}/{part}", i) for part in ERROR_PARTS) for kind in kinds]
+        table.add_row(f"{steps / 1e6:.2f}", *errors, f"{min(alive):.3f}" if alive else "")
     table_console().print(table)
 
 
