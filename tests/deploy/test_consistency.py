@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from keystride import geometry
-from keystride.deploy.consistency import PoseMonitor, SensorConsistency, StateFreshness
+from keystride.deploy.consistency import STATE_PERIOD, PoseMonitor, SensorConsistency, StateFreshness
 from keystride.deploy.fault_checks import Limits
+from keystride.deploy.pose.estimator import LegOdometry
 from keystride.deploy.pose.source import Pose
 from keystride.deploy.unitree.codec import LowReading
+from keystride.robot.go2 import GO2
 
-PERIOD = 0.002  # s
 SWING = 0.4  # rad of every joint
 PACE = 12.0  # rad/s
 TURN = 1.5  # rad/s about the vertical
@@ -48,8 +47,8 @@ def watch(
 ) -> tuple[float, float, bool]:
     """Return the largest conflicts of the joints and of the IMU, and whether a motor was frozen."""
     sensors, joint, imu, frozen = SensorConsistency(), 0.0, 0.0, False
-    for number in range(round(seconds / PERIOD)):
-        t = number * PERIOD
+    for number in range(round(seconds / STATE_PERIOD)):
+        t = number * STATE_PERIOD
         sensors.update(t, lie(t, state(t, ticks * number)), target(t))
         joint, imu, frozen = max(joint, sensors.joint), max(imu, sensors.imu), frozen or sensors.frozen
     return joint, imu, frozen
@@ -68,7 +67,7 @@ def test_states_that_a_busy_program_missed_at_first_are_no_contradiction():
     sensors = SensorConsistency()
     for number in (*range(0, 600, 3), *range(600, 1500)):
         came = 3 if number <= 600 else 1
-        sensors.update(number * PERIOD, state(number * PERIOD, 2 * number), None, came)
+        sensors.update(number * STATE_PERIOD, state(number * STATE_PERIOD, 2 * number), None, came)
         assert max(sensors.joint, sensors.imu, sensors.clock) < 0.3
 
 
@@ -95,7 +94,7 @@ def test_states_that_arrive_too_rarely(share, rare):
     fresh, random = StateFreshness(), np.random.default_rng(1)
     for number in range(2000):
         if random.random() < share:
-            fresh.update(number * PERIOD, state(number * PERIOD, 2 * number))
+            fresh.update(number * STATE_PERIOD, state(number * STATE_PERIOD, 2 * number))
     assert (fresh.interval > Limits().state_interval) == rare
 
 
@@ -103,7 +102,7 @@ def test_two_gaps_of_50_ms_are_not_too_rare():
     fresh, highest = StateFreshness(), 0.0
     for number in range(1000):
         if not (500 <= number < 525 or 600 <= number < 625):
-            fresh.update(number * PERIOD, state(number * PERIOD, 2 * number))
+            fresh.update(number * STATE_PERIOD, state(number * STATE_PERIOD, 2 * number))
             highest = max(highest, fresh.interval)
     assert highest < Limits().state_interval
 
@@ -168,7 +167,7 @@ def test_a_gap_in_the_stream_is_not_a_contradiction():
     sensors, worst = SensorConsistency(), 0.0
     for number in range(1000):
         if not 500 <= number < 525:
-            sensors.update(number * PERIOD, state(number * PERIOD, 2 * number), None)
+            sensors.update(number * STATE_PERIOD, state(number * STATE_PERIOD, 2 * number), None)
             worst = max(worst, sensors.joint, sensors.imu)
     assert worst < 0.1
 
@@ -180,11 +179,17 @@ def turned(yaw: float = 0.0, roll: float = 0.0):
     return geometry.from_roll_pitch_yaw(np.radians(np.array([roll, 0.0, yaw])))
 
 
+def odometry_at(x: float, orientation: np.ndarray) -> LegOdometry:
+    odometry = LegOdometry(GO2)
+    odometry.position, odometry.orientation = np.array([x, 0.0, 0.3]), orientation
+    return odometry
+
+
 def judge(steps, monitor: PoseMonitor | None = None) -> list[str]:
     """What is said of poses 8 ms apart; each step gives pose and odometry as (x, yaw in degrees, roll in degrees)."""
     monitor, said = monitor or PoseMonitor(), []
     for number, ((x, yaw, roll), (felt_x, felt_yaw, felt_roll)) in enumerate(steps):
-        felt: Any = SimpleNamespace(position=np.array([felt_x, 0.0, 0.3]), orientation=turned(felt_yaw, felt_roll))
+        felt = odometry_at(felt_x, turned(felt_yaw, felt_roll))
         said.append(monitor.contradiction(0.008 * number, Pose(np.array([x, 0.0, 0.3]), turned(yaw, roll)), felt))
     return said
 
@@ -198,7 +203,7 @@ def test_where_it_begins_and_which_way_it_looks_does_not_matter():
     heading = np.radians(90.0)
     monitor = PoseMonitor()
     for n in range(300):
-        felt: Any = SimpleNamespace(position=np.array([0.004 * n, 0.0, 0.3]), orientation=LEVEL)
+        felt = odometry_at(0.004 * n, LEVEL)
         pose = Pose(np.array([5.0, 2.0 + 0.004 * n, 0.3]), geometry.from_yaw(np.asarray(heading)))
         assert monitor.contradiction(0.008 * n, pose, felt) == ""
 
@@ -250,10 +255,10 @@ def test_a_clock_that_runs_ahead_is_noticed_and_one_that_falls_behind_is_not():
         sensors, tick = SensorConsistency(), 0
         for number in range(200):
             tick += 2 if number < 100 else ticks
-            sensors.update(number * PERIOD, state(number * PERIOD, tick), None)
+            sensors.update(number * STATE_PERIOD, state(number * STATE_PERIOD, tick), None)
         assert (sensors.clock > 1.0) == wrong
     sensors, late = SensorConsistency(), 0.0
     for number in range(200):  # a burst of states that were held up for 0.2 s
-        late = 0.2 if number == 100 else max(late - PERIOD, 0.0)
-        sensors.update(number * PERIOD + late, state(number * PERIOD, 2 * number), None)
+        late = 0.2 if number == 100 else max(late - STATE_PERIOD, 0.0)
+        sensors.update(number * STATE_PERIOD + late, state(number * STATE_PERIOD, 2 * number), None)
         assert sensors.clock < 1.0

@@ -29,7 +29,7 @@ from keystride.deploy.unitree.codec import LowReading
 from keystride.geometry import GRAVITY
 from keystride.robot.description import Floats, Robot
 
-STATE_PERIOD = 0.002  # s between low states
+STATE_PERIOD = 0.002  # s between low states (500 Hz)
 RATE_MEMORY = 0.5  # s over which the time between low states is averaged
 FROZEN_TURN = 0.05  # rad by the gyroscope without a change of the IMU's orientation, which then counts as frozen
 LONGEST_TURN = 0.05  # s of turning that one low state may stand for

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keystride.deploy.consistency import STATE_PERIOD
 from keystride.deploy.safety import RAMP_GAINS, MotorCommand
 from keystride.deploy.selftest.processes import free_port, reserved_domain
 from keystride.robot.go2 import GO2
@@ -50,7 +51,7 @@ def test_it_ends_with_its_input_and_writes_its_record(tmp_path: Path):
 
 def test_a_motion_service_that_takes_the_motors_holds_the_robot_as_it_stands():
     pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
-    from keystride.deploy.sim.server import STATE_PERIOD, SimulatedConfig, SimulatedRobot, simulated_world
+    from keystride.deploy.sim.server import SimulatedConfig, SimulatedRobot, simulated_world
     from keystride.deploy.unitree.link import join
 
     config = SimulatedConfig(posture="standing", pose_port=free_port())

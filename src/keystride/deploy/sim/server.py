@@ -22,6 +22,7 @@ import numpy as np
 from cyclonedds.domain import DomainParticipant
 
 from keystride.deploy.clock import ROBOT_PRIORITY, Lateness, Ticker, clock_ticks, real_time
+from keystride.deploy.consistency import STATE_PERIOD
 from keystride.deploy.pose.source import DEFAULT_PORT, Pose, pose_message
 from keystride.deploy.safety import FOLDED_LEG, RAMP_GAINS, MotorCommand, Ramp, brake
 from keystride.deploy.sim.disturbances import Disturbances
@@ -53,10 +54,9 @@ from keystride.deploy.unitree.wire_format import Record, is_sealed, seal
 from keystride.files import open_atomically
 from keystride.robot.description import Robot
 
-STATE_PERIOD = 0.002  # s: states at 500 Hz
-POSE_EVERY = 4  # periods: 125 Hz
-RECORD_EVERY = 10  # periods: 50 Hz
-MAX_CATCH_UP_STEPS = 20  # physics steps that one period may make up for when the machine was busy
+POSE_EVERY = 4  # low states: 125 Hz
+RECORD_EVERY = 10  # low states: 50 Hz
+MAX_CATCH_UP_STEPS = 20  # physics steps to make up for at once when the machine was busy
 
 
 @dataclass(frozen=True)
