@@ -7,11 +7,11 @@ from importlib.resources import files
 import pytest
 
 from keystride import colours
-from keystride.studio import report
+from keystride.studio.panels import result
 
 WEB = files("keystride.studio.page") / "web"
 SOURCES = {file.name: file.read_text(encoding="utf-8") for file in WEB.iterdir()} | {
-    "report.py": inspect.getsource(report)
+    "result.py": inspect.getsource(result)
 }
 
 
