@@ -19,7 +19,10 @@ def test_optitrack_bodies_are_found_by_number_and_only_when_tracked():
     def body(number: int, tracked: bool):
         return natnet.RigidBody(number, (1.0, 2.0, 3.0), (x, y, z, TURN[0]), None, tracked, 0.0)
 
-    frame = SimpleNamespace(rigid_bodies=(body(4, True), body(5, False), body(6, True)))
+    parts = natnet.data_frame
+    suffix = parts.FrameSuffix(0, 0, 0.0, None, None, None, 0, False, False)
+    bodies = (body(4, True), body(5, False), body(6, True))
+    frame = natnet.DataFrame(parts.FramePrefix(1), (), (), bodies, (), (), (), (), (), suffix)
     ((position, orientation),) = natnet_bodies(frame, 4)
     assert position == (1.0, 2.0, 3.0)
     assert np.allclose(orientation, TURN)
@@ -31,15 +34,16 @@ def test_qualisys_bodies_are_millimetres_and_columns():
     packet = pytest.importorskip("qtm_rt", reason="qtm_rt comes with the extra mocap").packet
     c, s = np.cos(0.7), np.sin(0.7)
     columns = (c, s, 0.0, -s, c, 0.0, 0.0, 0.0, 1.0)
-    turn = SimpleNamespace(matrix=columns)
+    turn = packet.RT6DBodyRotation(columns)
     position, orientation = qualisys_body(packet.RT6DBodyPosition(1000.0, -500.0, 300.0), turn)
     assert np.allclose(position, [1.0, -0.5, 0.3])
     assert np.allclose(orientation, TURN)
 
 
 def test_a_body_that_qualisys_does_not_see_is_no_pose():
-    lost = SimpleNamespace(matrix=(float("nan"),) * 9)
-    position, orientation = qualisys_body(SimpleNamespace(x=np.nan, y=np.nan, z=np.nan), lost)
+    packet = pytest.importorskip("qtm_rt", reason="qtm_rt comes with the extra mocap").packet
+    place, turn = packet.RT6DBodyPosition(*(np.nan,) * 3), packet.RT6DBodyRotation((np.nan,) * 9)
+    position, orientation = qualisys_body(place, turn)
     assert np.isnan(position).all()
     assert np.isnan(orientation).all()
 
