@@ -1,13 +1,11 @@
 """The anticipation study: its settings, and the command from training to the page, at sizes that take seconds and teach nothing."""
 
-import json
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,22 +19,7 @@ from keystride.studies.runs import (
 from keystride.task.rewards import followed_widths
 from keystride.training.config import differences, plain_config, resolved_stages
 
-ITERATION = 8 * 48  # control steps
-SIZES = ["--robots", "8", "--seeds", "1", "--processes", "1", "--episodes", "4"]
-SIZES += ["--evaluation-robots", "4", "--evaluation-steps", "80"]
-
-
-def arguments(study: str, out: Path, iterations: int, *others: str) -> list[str]:
-    steps = str(iterations * ITERATION)  # evaluated at the start and at the end alone
-    return ["study", study, "--out", str(out), "--steps", steps, "--evaluate-steps", steps, *SIZES, *others]
-
-
-def data(out: Path, study: str) -> dict[str, Any]:
-    return json.loads((out / f"{study}.json").read_text())
-
-
-def metrics(out: Path, run: str) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (out / "runs" / run / "metrics.jsonl").read_text().splitlines()]
+from .test_critics import arguments, data, metrics
 
 
 @pytest.fixture(scope="module")
