@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-REAL_TIME_PRIORITY = 10  # of 99, of a deployment: below the kernel's own threads
-GUARD_PRIORITY = 11  # a deployment that hangs may not keep its guard waiting
-ROBOT_PRIORITY = 12  # of the simulated robot: nothing delays a real one
+REAL_TIME_PRIORITY = 10  # of 99, for a deployment: below the kernel's own threads
+GUARD_PRIORITY = 11  # above the deployment, which must not keep its guard waiting when it hangs
+ROBOT_PRIORITY = 12  # for the simulated robot, because nothing delays a real one
 
 
 class Latest(Generic[T]):
@@ -82,7 +82,7 @@ class Ticker(threading.Thread):
                 if self._stop_asked.is_set():
                     return
                 self._tick(now)
-        except BaseException as error:  # whatever ended the loop has to be reported
+        except BaseException as error:  # report whatever ended the loop
             self._failed(error)
 
     def stop(self) -> None:
@@ -122,11 +122,11 @@ def real_time(priority: int = REAL_TIME_PRIORITY, *, whole_process: bool = False
         threads = [int(name) for name in os.listdir("/proc/self/task")] if whole_process else [0]
         before = {thread: (os.sched_getscheduler(thread), os.sched_getparam(thread)) for thread in threads}
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
-    except (OSError, AttributeError):  # not allowed; not Linux
+    except (OSError, AttributeError):  # no permission, or not Linux
         yield False
         return
     for thread in threads:
-        with suppress(ProcessLookupError):  # it may have ended
+        with suppress(ProcessLookupError):  # the thread may have ended
             os.sched_setscheduler(thread, os.SCHED_RR, os.sched_param(priority))
     try:
         yield True

@@ -1,4 +1,4 @@
-"""Check the robot's sensors against each other and poses against the sensors: a sensor that lies still sends plausible values.
+"""Check the robot's sensors against each other and poses against the sensors, because a faulty sensor can send plausible values.
 
 A board that hangs repeats its last state, and an IMU that hangs its last orientation. Angles are compared with speeds
 over a short time: the joints' own, and the IMU's orientation with its gyroscope. The accelerometer is compared with
@@ -30,9 +30,9 @@ from keystride.geometry import GRAVITY
 from keystride.robot.description import Floats, Robot
 
 STATE_PERIOD = 0.002  # s between low states (500 Hz)
-RATE_MEMORY = 0.5  # s over which the time between low states is averaged
-FROZEN_TURN = 0.05  # rad by the gyroscope without a change of the IMU's orientation, which then counts as frozen
-LONGEST_TURN = 0.05  # s of turning that one low state may stand for
+RATE_MEMORY = 0.5  # s, averaging time of the interval between low states
+FROZEN_TURN = 0.05  # rad turned by the gyroscope; if the IMU's orientation has not changed by then, it counts as frozen
+LONGEST_TURN = 0.05  # s, upper bound of the time step between low states
 
 
 @dataclass
@@ -42,10 +42,10 @@ class StateFreshness:
     tick: int | None = None
     tick_at: float = -np.inf
     imu_at: float = -np.inf
-    interval: float = STATE_PERIOD  # s between states, averaged
+    interval: float = STATE_PERIOD  # s, average time between states
     _imu: bytes = b""
     _orientation: bytes = b""
-    _turned: Floats = field(default_factory=lambda: np.zeros(3))  # rad by the gyroscope since the orientation changed
+    _turned: Floats = field(default_factory=lambda: np.zeros(3))  # rad, by the gyroscope since the orientation changed
 
     def update(self, now: float, low: LowReading) -> bool:
         """Return whether this low state is newer than the last."""
@@ -73,10 +73,10 @@ class ConsistencyConfig:
     acceleration: float = 5.0  # m/s2, mean acceleration; a flight of 0.6 s reaches 4.4
     repeated: float = 0.1  # s for which a motor may repeat a measurement ...
     moved: float = 0.05  # rad ... if its target has moved by more than this
-    longest_gap: float = 0.02  # s without a state over which nothing can be integrated
+    longest_gap: float = 0.02  # s without a state beyond which integration is not possible
     clock_ahead: float = 0.5  # s by which the robot's clock may run ahead of this computer's ...
     clock_memory: float = 1.0  # s ... within this time; it may fall behind when states are lost or simulated
-    calibration: int = 50  # states before the unit of their tick is known
+    calibration: int = 50  # number of states from which the unit of the tick is measured
 
 
 class SensorConsistency:
@@ -86,9 +86,9 @@ class SensorConsistency:
         self.imu = 0.0
         self.frozen = False
         self.clock = 0.0
-        self._ahead = 0.0  # s by which the robot's clock has run ahead lately
+        self._ahead = 0.0  # s by which the robot's clock has recently run ahead
         self._now = 0.0
-        self._counts: list[float] = []  # ticks from one state to the next, at first
+        self._counts: list[float] = []  # ticks per state, measured at the start
         self._unit = 0.0  # s per tick
         self._last: LowReading | None = None
         self._joint_error = np.zeros(12)  # rad
@@ -100,7 +100,7 @@ class SensorConsistency:
     def update(self, now: float, low: LowReading, target: Floats | None, came: int = 1) -> None:
         """Process a valid low state; `target` is the last one sent, None without stiffness.
 
-        `came` is the number of states that have come since the last one that was read, this one included.
+        `came` is the number of states received since the last one that was read, including this one.
         """
         dt = self._elapsed(low, came)
         self._compare_clocks(now, dt)
@@ -127,7 +127,7 @@ class SensorConsistency:
         return count * self._unit
 
     def _compare_clocks(self, now: float, dt: float) -> None:
-        """Note by how much the robot's clock runs ahead: with ticks that are too large nothing else could be compared."""
+        """Measure how far the robot's clock runs ahead, because wrong ticks would invalidate all other comparisons."""
         here, self._now = now - self._now, now
         ahead = self._ahead * np.exp(-max(here, 0.0) / self.config.clock_memory) + dt - here
         self._ahead = max(ahead, 0.0) if dt else 0.0
@@ -170,9 +170,9 @@ class SensorConsistency:
 
 @dataclass(frozen=True)
 class ObedienceConfig:
-    commands: int = 20  # that may be in force: of the last 40 ms
+    commands: int = 20  # number of recent commands that may be in force: those of the last 40 ms
     memory: float = 0.2  # s over which the difference in torque is averaged
-    longest_step: float = 0.05  # s that one low state may stand for
+    longest_step: float = 0.05  # s, upper bound of the time step between low states
 
 
 class MotorObedience:
@@ -183,7 +183,7 @@ class MotorObedience:
         self.error = 0.0  # N m by which the worst motor's torque lies outside what the commands ask for, averaged
         self._limit = robot.torque_limit
         self._errors = np.zeros(12)
-        self._commands = np.zeros((self.config.commands, 3, 12))  # target, stiffness and damping, in a ring
+        self._commands = np.zeros((self.config.commands, 3, 12))  # ring buffer of targets, stiffnesses and dampings
         self._count = 0
         self._now: float | None = None
 
@@ -213,9 +213,9 @@ class MotorObedience:
 class MonitorConfig:
     tilt: float = 12.0  # degrees between the pose's vertical and the IMU's
     heading: float = 15.0  # degrees by which the heading may differ from the gyroscope's
-    heading_memory: float = 10.0  # s over which a difference in heading is put down to the IMU's own drift
+    heading_memory: float = 10.0  # s, time constant for attributing heading differences to drift of the IMU
     distance: float = 0.2  # m by which the position may differ from leg odometry
-    distance_memory: float = 1.0  # s over which a difference in position is put down to the odometry's own drift
+    distance_memory: float = 1.0  # s, time constant for attributing position differences to odometry drift
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class _Reference:
     """The last accepted pose and the robot's own measurements at that time."""
 
     time: float
-    position: Floats  # (3,) of the pose
+    position: Floats  # (3,) from the pose
     odometry: Floats  # (3,) position by leg odometry
     turn: float  # rad from the IMU's heading to the pose's, low-pass filtered
     drift: Floats  # (3,) m, pose minus odometry, decaying
@@ -264,28 +264,28 @@ class PoseMonitor:
 
 @dataclass(frozen=True)
 class HeadingConfig:
-    settled: float = 3.0  # s over which the mean tilt is averaged, which swaying is measured from
+    settled: float = 3.0  # s, averaging time of the mean tilt, relative to which swaying is measured
     memory: float = 1.5  # s over which swaying is compared
-    sway: float = 0.4  # degrees of swaying below which nothing can be said
-    sway_error: tuple[float, float] = (12.0, 8.0)  # degrees, and degrees times degrees of swaying
-    way: tuple[float, float] = (0.04, 0.4)  # m: shortest and longest way whose direction is compared
-    way_seconds: float = 3.0  # s after which a new way begins
-    way_error: tuple[float, float] = (18.0, 0.03)  # degrees, and m to the side
+    sway: float = 0.4  # degrees of swaying below which its direction is unknown
+    sway_error: tuple[float, float] = (12.0, 8.0)  # degrees, and degrees divided by those of swaying
+    way: tuple[float, float] = (0.04, 0.4)  # m, shortest and longest stretch whose direction is compared
+    way_seconds: float = 3.0  # s after which a new stretch begins
+    way_error: tuple[float, float] = (18.0, 0.03)  # degrees, and m of lateral error
     history: int = 100  # low states, to compare a late pose with the time it was captured
 
 
 class HeadingCheck:
-    """Compare the direction in which the robot sways and moves by the poses with that by its own sensors."""
+    """Compare the directions in which the robot sways and moves according to the poses and according to its own sensors."""
 
     def __init__(self, config: HeadingConfig | None = None) -> None:
         self.config = config or HeadingConfig()
-        self.problem = ""  # what is wrong with the heading; it stays until the poses are right again
-        self._past: deque[tuple[float, Floats]] = deque(maxlen=self.config.history)  # time, orientation by the IMU
+        self.problem = ""  # what is wrong with the heading; set until the poses are right again
+        self._past: deque[tuple[float, Floats]] = deque(maxlen=self.config.history)  # time, the IMU's orientation
         self._now = -np.inf
         self._count = 0  # poses
-        self._mean = np.zeros((2, 2))  # tilt by the IMU and by the poses
-        self._product = np.zeros(2)  # scalar and cross product of the two
-        self._way: tuple[float, Floats, Floats, float] | None = None  # beginning: time, pose, odometry, turn
+        self._mean = np.zeros((2, 2))  # tilt of the IMU and of the poses
+        self._product = np.zeros(2)  # dot and cross product of the two
+        self._way: tuple[float, Floats, Floats, float] | None = None  # time, pose, odometry and turn at its beginning
 
     def follow(self, now: float, orientation: Floats) -> None:
         """Process the IMU's orientation of a low state."""
@@ -311,13 +311,13 @@ class HeadingCheck:
         tilt = np.stack([geometry.projected_gravity(imu)[:2], geometry.projected_gravity(pose.orientation)[:2]])
         dt, self._now = min(max(now - self._now, 0.0), 0.1), now
         self._count += 1
-        share = max(dt / config.settled, 1.0 / self._count)  # at first the mean of all, since the first one is noisy
+        share = max(dt / config.settled, 1.0 / self._count)  # at first the mean of all, since single poses are noisy
         self._mean = self._mean + share * (tilt - self._mean)
         (ax, ay), (bx, by) = tilt - self._mean
         self._product += min(dt / config.memory, 1.0) * (
             np.array([ax * bx + ay * by, ax * by - ay * bx]) - self._product
         )
-        sway = float(np.degrees(np.sqrt(np.linalg.norm(self._product))))  # free of noise, which the two do not share
+        sway = float(np.degrees(np.sqrt(np.linalg.norm(self._product))))  # independent noise averages out
         off = float(np.degrees(abs(np.arctan2(self._product[1], self._product[0]))))
         base, more = config.sway_error
         return off if sway > config.sway and off > base + more / sway else 0.0

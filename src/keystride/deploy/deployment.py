@@ -1,4 +1,4 @@
-"""The deployment itself: low states and poses in, safe commands out at 500 Hz, the policy at 50 Hz.
+"""The deployment itself: reads low states and poses, sends safe commands at 500 Hz and runs the policy at 50 Hz.
 
 Two functions do the work, `stream` and `control`. Neither reads a clock, so they run on threads with a robot and step by
 step with a simulation. Only `stream` uses the safety layer and the estimator. It sends the command before it prints or
@@ -36,8 +36,8 @@ from keystride.robot.description import Floats, Robot
 
 EMERGENCY_BUTTON, START_BUTTON, STOP_BUTTON = "B", "start", "X"
 CONFIRMED = 20  # consecutive brake commands, of which one must have arrived if the link works
-LIMP_TORQUE = 0.7  # N m: mean difference from the torque of a braked motor below which a motor is one
-LIMP_TIME = 0.1  # s for which low states must show it
+LIMP_TORQUE = 0.7  # N m, largest mean difference from the torque of a braked motor
+LIMP_TIME = 0.1  # s for which low states must show braked motors
 CALM_BEFORE_START = 0.5  # s before the start in which no pose may have been rejected
 
 _STATES = list(DeployState)
@@ -65,7 +65,7 @@ _NOTHING = Reading(  # before the first low state
 
 
 def _down(quaternion: Floats) -> Floats:
-    """Return the unit vector downwards in the base frame, (3,). Plain arithmetic, as this runs 500 times per second."""
+    """Return the downward unit vector in the base frame, (3,). Plain arithmetic, because this runs 500 times per second."""
     w, x, y, z = quaternion / max(float(np.sqrt(quaternion @ quaternion)), 1e-9)
     return np.array([2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1.0])
 
@@ -93,7 +93,7 @@ class Arrival:
 
     keyframe: int
     step: int
-    error: Floats  # (18,) as in `goal_errors`
+    error: Floats  # (18,), see `goal_errors`
 
 
 @dataclass
@@ -108,19 +108,19 @@ class Deployment:
     monitor: PoseMonitor = field(default_factory=PoseMonitor)
     say: Callable[[str], None] = print
     log: FlightLog | None = None
-    heartbeat: Callable[[float], str] = lambda now: ""  # called after every command; returns what is wrong with a guard
+    heartbeat: Callable[[float], str] = lambda now: ""  # called after every command; returns a guard's problem, if any
     emergency: str | None = None  # may be set from any thread to end in damping
     motion_service: str = ""  # set from another thread when the robot's motion service has taken the motors again
     arrivals: list[Arrival] = field(default_factory=list)
     asks: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue)
     commands_sent: int = 0
     brakes_sent: int = 0  # consecutive commands without stiffness
-    limp: bool = False  # whether low states show that the motors follow the brake commands; only then may it be left
+    limp: bool = False  # whether low states show that the motors follow the brake commands; required to leave it
     unknown: str = ""  # why the robot's state is unknown although it is being braked
     interrupts: int = 0  # signals that asked this program to end
     sent_at: float | None = None  # when the last command was sent
     started: float = 0.0  # when the script began
-    walked: float = 0.0  # m while running, by leg odometry
+    walked: float = 0.0  # m walked while running, by leg odometry
     rejection: str = ""  # why the last rejected pose was rejected
     _targets: Latest[Floats] = field(default_factory=Latest)
     _state: MeasuredState | None = None
@@ -134,9 +134,9 @@ class Deployment:
     _goals: Goals | None = None
     _buttons: frozenset[str] = frozenset()
     _limp_since: float = np.inf
-    _guards_brake: bool = False  # they got no heartbeats, so that commands from elsewhere are theirs
-    _reported: int = 0  # later faults that were reported
-    _others: int | None = None  # commands of other programs before the first own one
+    _guards_brake: bool = False  # without heartbeats the guards brake, so commands from elsewhere are theirs
+    _reported: int = 0  # number of later faults that were reported
+    _others: int | None = None  # commands of other programs before our first one
 
     def __post_init__(self) -> None:
         self.odometry = LegOdometry(self.robot)
@@ -156,12 +156,12 @@ class Deployment:
             self.log.note(now, text)
 
     def latest(self) -> tuple[LowReading | None, MeasuredState | None]:
-        """What the robot last said, and where it is by our estimate; from any thread."""
+        """Return the last low state and the estimated state; may be called from any thread."""
         return self._low, self._state
 
     @property
     def heard_at(self) -> float:
-        """When the robot's state last really changed."""
+        """Time at which the robot's state last really changed."""
         return self._fresh.tick_at
 
     def stream(self, now: float, late: float = 0.0) -> MotorCommand:
@@ -179,9 +179,9 @@ class Deployment:
         return command
 
     def send(self, now: float, command: MotorCommand) -> None:
-        """Send a command, then a heartbeat to the guards.
+        """Send a command, and then a heartbeat to the guards.
 
-        Without low states nobody knows whether commands arrive. Then there is no heartbeat, so that a guard on the
+        Without low states it is unknown whether commands arrive. No heartbeat is sent then, so that a guard on the
         robot's own computer brakes.
         """
         self.link.send(encode_command(self.robot, command))
@@ -208,7 +208,7 @@ class Deployment:
             self.ask(Event.FINISH)
             return
         targets = self.player.step(state, goals, step)
-        if np.isfinite(targets).all():  # otherwise the check of their age stops the robot
+        if np.isfinite(targets).all():  # otherwise the "policy too late" check stops the robot
             self._targets.put(targets, now)
 
     def listen(self, now: float) -> None:
@@ -233,7 +233,7 @@ class Deployment:
         limp = self.brakes_sent >= CONFIRMED and self.obedience.error < LIMP_TORQUE
         self._limp_since = min(self._limp_since, now) if limp else np.inf
         self._press(low.buttons)
-        if not low.valid:  # a fault check stops the robot; the filters are kept clean
+        if not low.valid:  # a fault check stops the robot; keep bad values out of the filters
             return
         self.consistency.update(now, low, self._commanded, came)
         walked = self.odometry.walked
@@ -264,7 +264,7 @@ class Deployment:
             self.heading.restart()
             self.rejection, self._rejected_at = problem, now
             self.estimator.rejected += 1
-            if not running:  # the robot may have been carried: start again from here
+            if not running:  # the robot may have been carried, so start again from here
                 self.monitor.restart()
 
     def _press(self, buttons: frozenset[str]) -> None:

@@ -14,10 +14,10 @@ from keystride.robot.description import Floats, Robot
 
 class DeployState(Enum):
     IDLE = "idle"  # no stiffness, joints braked
-    STANDING_UP = "standing up"  # along a ramp from the present joint angles
+    STANDING_UP = "standing up"  # on a ramp from the present joint angles
     READY = "ready"  # standing, waiting for the operator
     RUNNING = "running"  # following the policy's targets
-    STOPPING = "stopping"  # along a ramp to the stance, then down
+    STOPPING = "stopping"  # on a ramp to the stance, then down
     DAMPING = "damping"  # no stiffness, joints braked; the final state
 
 
@@ -26,7 +26,7 @@ class Event(Enum):
     UP = "up"  # the ramp to the stance is finished
     START = "start"  # the operator asks to play
     FINISH = "finish"  # the script has been played
-    STOP = "stop"  # the operator, or a fault that still allows a controlled way down
+    STOP = "stop"  # from the operator, or a fault after which the robot can still lie down under control
     DOWN = "down"  # the ramp to the ground is finished
     FAULT = "fault"  # an emergency stop, or any other fault
 
@@ -76,23 +76,23 @@ class Limits:
     torque_share: float = 1.0
     """Share of each motor's peak torque that a target may ask for."""
     ramp_lag: float = 0.6
-    """Distance of a joint from where a ramp wants it, rad, that is a fault when it lasts."""
+    """Distance of a joint from its ramp target, rad, that is a fault if it lasts."""
     torque_error: float = 6.0
-    """Mean difference between a motor's torque and the one that commands ask for, N m, that is a fault when it lasts."""
+    """Mean difference between a motor's torque and the commanded one, N m, that is a fault if it lasts."""
     joint_overrun: float = 0.1
-    """A joint measured this far outside its range, rad."""
+    """Measured distance of a joint from its range, rad, that is a fault if it lasts."""
     joint_speed_share: float = 1.3
-    """Share of each joint's rated speed, measured, that is a fault when it lasts."""
+    """Measured share of each joint's rated speed that is a fault if it lasts."""
     joint_speed_mean: float = 0.85
-    """The same for the mean over SPEED_MEMORY: a gait has fast moments, while a runaway joint stays fast."""
+    """The same for the mean over SPEED_MEMORY: a gait has fast moments, whereas a runaway joint stays fast."""
     torque_excess: float = 1.3
-    """Share of each motor's peak torque, measured, that is a fault when it lasts."""
+    """Measured share of each motor's peak torque that is a fault if it lasts."""
     stall_torque: float = 0.9
-    """Share of peak torque from which a joint that does not move is stalled."""
+    """Share of the peak torque above which a joint that does not move counts as stalled."""
     stall_speed: float = 0.3
-    """Speed below which a joint does not move, rad/s."""
+    """Speed below which a joint counts as not moving, rad/s."""
     lost_packets: float = 20.0
-    """Packets that a motor may lose within a second."""
+    """Number of packets that a motor may lose within a second."""
     tilt: float = 60.0
     """Angle between the trunk's and the world's vertical, degrees."""
     height: tuple[float, float] = (0.10, 0.90)
@@ -110,9 +110,9 @@ class Limits:
     command_gap: float = 0.05
     """Time between two commands, s."""
     battery: float = 10.0
-    """Charge, percent."""
+    """Lowest battery charge, percent."""
     motor_temperature: float = 85.0
-    """Of the hottest motor, degrees Celsius."""
+    """Highest temperature of a motor, degrees Celsius."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Reading:
     """The values that the checks look at."""
 
     state_age: float  # s since the last new low state
-    state_valid: bool  # whether all of its values are finite and its quaternion is one
+    state_valid: bool  # whether all of its values are finite and its quaternion has unit length
     imu_age: float  # s for which low states have repeated the IMU's values
     pose_age: float  # s since the last accepted pose
     pose_silence: float  # s since the pose source last sent anything
@@ -131,24 +131,24 @@ class Reading:
     mean_speed: Floats  # (12,) share of the rated speed, smoothed
     torques: Floats  # (12,) N m, estimated by the motors
     motors_on: bool  # whether all motors report that they are enabled
-    lost_packets: float  # within a second, the worst motor
+    lost_packets: float  # by the worst motor within a second
     down: Floats  # (3,) unit vector downwards, base frame
     height: float  # m
     distance: float  # m over the ground from where the script began
     battery: float  # percent
     battery_status: int
     motor_temperature: float  # degrees Celsius, the hottest
-    state_interval: float = 0.0  # s between low states, averaged
+    state_interval: float = 0.0  # s, average time between low states
     ramp_lag: float = 0.0  # rad between a ramp's target and the joint farthest from it; 0 without a ramp
-    torque_error: float = 0.0  # N m between reported and commanded torque, averaged, the worst motor
+    torque_error: float = 0.0  # N m, mean difference between reported and commanded torque of the worst motor
     other_writer: bool = False  # another program sends low commands
     other_robot: bool = False  # another robot sends low states
-    heading_wrong: bool = False  # of the poses, by the directions in which the robot sways and moves
+    heading_wrong: bool = False  # whether the directions in which the robot sways and moves contradict the poses
     motion_service: str = ""  # the robot's motion service, if it has taken the motors again
     motor_frozen: bool = False  # a motor repeats its measurement although its target moves
-    joint_conflict: float = 0.0  # between joint angles and speeds, share of what is allowed
-    imu_conflict: float = 0.0  # between the IMU's own sensors, share of what is allowed
-    clock_conflict: float = 0.0  # between the robot's clock and this computer's, share of what is allowed
+    joint_conflict: float = 0.0  # between joint angles and speeds, as a share of the limit
+    imu_conflict: float = 0.0  # between the IMU's own sensors, as a share of the limit
+    clock_conflict: float = 0.0  # between the robot's clock and this computer's, as a share of the limit
     emergency: str | None = None  # cause of an emergency stop
 
 
@@ -276,7 +276,7 @@ class MotorTrend:
 
     speed_limit: Floats
     mean_speed: Floats = field(default_factory=lambda: np.zeros(12))  # share of the rated speed
-    lost_packets: float = 0.0  # within about a second, the worst motor
+    lost_packets: float = 0.0  # by the worst motor within about a second
     _lost: Floats = field(default_factory=lambda: np.zeros(12))
     _counts: Floats | None = None
     _now: float = 0.0

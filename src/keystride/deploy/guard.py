@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from keystride.deploy.clock import GUARD_PRIORITY, Lateness, Latest, clock_ticks, real_time
 
 BRAKED_WITHIN = 0.05  # s from the last heartbeat to the first brake command
-HEARTBEAT_TIMEOUT = 0.045  # s without a heartbeat after which the guard brakes, which leaves time to do so
+HEARTBEAT_TIMEOUT = 0.045  # s without a heartbeat after which the guard brakes; the rest is left for braking itself
 SILENCE_RANGE = (0.02, 0.2)  # s: allowed values of this timeout
 BRAKING = 5.0  # s of brake commands after the deployment has ended
 BRAKE_PERIOD = 0.002  # s between brake commands
 DISCOVERY_TIMEOUT = 5.0  # s to wait for the robot to be discovered
 HEARTBEAT_EVERY = 2  # commands per heartbeat
-NO_ANSWER = 1.0  # s without an answer after which the guard counts as lost
+NO_ANSWER = 1.0  # s without a reply after which the guard counts as lost
 
 GUARD_SENTENCE = re.compile(r"guard: braked ([0-9.]+) ms after the last heartbeat, woken ([0-9.]+) ms late")
 STANDING_BY, NO_ROBOT = b"standing by\n", b"no robot\n"
@@ -88,7 +88,7 @@ class Guard:
             return self._trouble
         try:
             os.write(self._to, HEARTBEAT)
-        except BlockingIOError:  # the guard does not read: its missing answers show that
+        except BlockingIOError:  # the guard does not read, which its missing replies will show
             pass
         except OSError:
             self._trouble = self._trouble or "guard process lost"
@@ -143,7 +143,7 @@ class Guards:
 def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT) -> int:
     """Run the guard on standard input and output; return 0 if it was dismissed, 1 if it braked.
 
-    Return 2 without standing by if the robot cannot be reached: such a guard could not brake it. Raise ValueError for a
+    Return 2 immediately if the robot cannot be reached, because such a guard could not brake it. Raise ValueError for a
     timeout that would brake a healthy deployment or come too late.
     """
     from keystride.deploy.unitree.codec import brake_record
@@ -161,7 +161,7 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
     shortest, longest = SILENCE_RANGE
     if not shortest <= silence <= longest:
         raise ValueError(f"silence {silence:g} s is outside the range {shortest:g} to {longest:g} s")
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection is a reason to brake, not to leave
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a lost connection is a reason to brake, not to exit
     participant = join(interface, domain)
     commands = Publication(participant, LOW_CMD_TOPIC, LowCmd)
     record = brake_record()
@@ -179,7 +179,7 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
             os.write(1, NO_ROBOT)
         return 2
     with real_time(GUARD_PRIORITY, whole_process=True):
-        with contextlib.suppress(BrokenPipeError):  # the deployment is gone, which `silent` notices
+        with contextlib.suppress(BrokenPipeError):  # the deployment has ended, which `silent` detects
             os.write(1, STANDING_BY)
         heard = silent(0, 1, silence)
         if heard is None:
@@ -203,7 +203,7 @@ def keep_braking(
 ) -> None:
     """Send brake commands until dismissed, or until `seconds` after the pipe was closed.
 
-    One that fails does not prevent the next. As long as the deployment lives, the robot may come back into reach.
+    A failure to send does not prevent the next attempt: while the deployment lives, the robot may become reachable again.
     `braked` is called after the first one that was sent.
     """
     end: float | None = None
@@ -228,7 +228,7 @@ class Silence:
     """The end of the heartbeats, by the guard's own clock."""
 
     heard_at: float  # s, when the last heartbeat was read
-    woken_late: float  # s after the timeout at which the machine woke the guard; 0 if the pipe was closed
+    woken_late: float  # s from the timeout until the machine woke the guard; 0 if the pipe was closed
 
     def sentence(self, braked_at: float) -> str:
         after, late = 1000 * (braked_at - self.heard_at), 1000 * self.woken_late
@@ -260,5 +260,5 @@ def silent(source: int, answers: int, silence: float) -> Silence | None:
             os.write(answers, HEARTBEAT)
 
 
-if __name__ == "__main__":  # starts faster than `keystride deploy guard`
+if __name__ == "__main__":  # this starts faster than `keystride deploy guard`
     sys.exit(stand_guard(sys.argv[1], int(sys.argv[2])))

@@ -39,11 +39,11 @@ from keystride.robot.kinematics import feet_from_joints
 if TYPE_CHECKING:
     from keystride.deploy.unitree.link import Client, RobotLink
 
-FRESH = 0.1  # s: age of a low state that still says something
-LYING_HEIGHT = 0.17  # m from the hips down to the feet; a Go2 stands at 0.3
+FRESH = 0.1  # s, largest age of a low state that still counts
+LYING_HEIGHT = 0.17  # m, largest height of the hips above the feet when lying; a Go2 stands at 0.3
 LISTEN = 0.5  # s to listen for another program's commands before sending any
 GUARD_START = 60.0  # s to wait for a guard, which may be reached over ssh
-RANGES = {  # of the numbers on the command line
+RANGES = {  # allowed ranges of numeric options
     "fence": (0.1, 1000.0),
     "pose-latency": (0.0, 0.1),
     "pose-offset": (-1.0, 1.0),
@@ -64,19 +64,19 @@ class Plan:
     domain: int = 0
     mounting: Mounting = field(default_factory=Mounting)
     limits: Limits = field(default_factory=Limits)
-    fence: float | None = None  # m; None for what the script needs
+    fence: float | None = None  # m; None: as wide as the script needs
     pose_latency: float = EstimatorConfig.pose_latency
     start_after: float | None = None
-    doubtful: bool = False  # play a script that asks for more than a Go2 does
+    doubtful: bool = False  # play a script that exceeds what a Go2 can do
     confirmed: bool = False  # skip the checklist
     guard: str = ""  # command that starts a second guard
     log: Path | None = None  # folder for the flight log
     restore: bool = False  # select the robot's motion service again at the end
-    outside_training: bool = False  # play a script that asks for more than the policy was trained on
+    outside_training: bool = False  # play a script that exceeds the policy's training ranges
     inbetween: bool = True  # fill gaps that are longer than the policy was trained on
     settle: float = 2.0
     connect: float = 5.0  # s to wait for the robot, and for the first pose
-    status: int | None = None  # file descriptor for lines of JSON
+    status: int | None = None  # file descriptor to write status lines (JSON) to
 
 
 @dataclass
@@ -86,10 +86,10 @@ class Connection:
     link: "RobotLink"
     switcher: "Client"
     sport: "Client"
-    released: list[str] = field(default_factory=list)  # motion services that held the motors before
+    released: list[str] = field(default_factory=list)  # motion services that held the motors before and were released
 
     def active_service(self) -> str:
-        """Return the motion service that holds the motors; empty if none does or there is no answer."""
+        """Return the motion service that holds the motors; empty if there is none, or no answer."""
         from keystride.deploy.unitree.link import ServiceError, active_mode
 
         try:
@@ -108,18 +108,18 @@ class Prepared:
 
     @property
     def safe(self) -> bool:
-        """Whether the robot was never driven, is seen to be limp, or has its motors held by its own motion service."""
+        """Whether the robot was never driven, is known to be limp, or has its motors held by its own motion service."""
         return not self.deployment.commands_sent or self.deployment.limp or bool(self.deployment.motion_service)
 
 
 def limits_for(plan: Plan, script: Script, robot: Robot) -> Limits:
-    """Return the plan's limits with a fence, by default as wide as the script needs."""
+    """Return the plan's limits, including the fence, which by default is as wide as the script needs."""
     return replace(plan.limits, fence=fence_around(script, robot) if plan.fence is None else plan.fence)
 
 
 @contextmanager
 def prepared(plan: Plan, robot: Robot, say: Callable[[str], None]) -> Iterator[Prepared]:
-    """Yield a deployment that is connected to a robot whose motors are free, with its guards running.
+    """Yield a deployment that is connected to a robot whose motors are released, with its guards running.
 
     At the end the guards are dismissed only if the robot was never driven or is in damping.
     """
@@ -172,7 +172,7 @@ def checked_plan(plan: Plan, robot: Robot, say: Callable[[str], None]) -> tuple[
 
 
 def check_ranges(plan: Plan) -> None:
-    """Raise Refused for a number that makes no sense, before it can fail while the robot moves."""
+    """Raise Refused for a number outside its range, before it can cause a failure while the robot moves."""
     numbers = {
         "fence": [] if plan.fence is None else [plan.fence],
         "pose-latency": [plan.pose_latency],
@@ -196,7 +196,7 @@ def wait_for_guards(guards: Guards, say: Callable[[str], None]) -> None:
 
 
 def connect(plan: Plan, stack: ExitStack) -> Connection:
-    """Connect to the robot, which keeps its motion service."""
+    """Connect to the robot, leaving its motion service active."""
     from cyclonedds.core import DDSException
 
     from keystride.deploy.unitree.link import Client, RobotLink, ServiceError, active_mode, join
@@ -222,7 +222,7 @@ def connect(plan: Plan, stack: ExitStack) -> Connection:
 def take_motors(connection: Connection, interface: str, robot: Robot, say: Callable[[str], None]) -> None:
     """Have the robot lie down and release its motors; the last step before it is driven.
 
-    A robot that is refused from here on was moved by its motion service: the message says how it is left.
+    If the robot is refused after this, its motion service has already moved it, so the message says how it was left.
     """
     from keystride.deploy.unitree.link import ServiceError, release_motors
 
@@ -234,7 +234,7 @@ def take_motors(connection: Connection, interface: str, robot: Robot, say: Calla
         raise Refused(f"{error}; the robot was told to lie down, {left}") from error
     connection.released = released
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
-    if released:  # its commands have ended, so that others can be heard
+    if released:  # the service no longer sends commands, so those of other programs can be detected
         try:
             listen_for_others(connection.link, interface)
         except Refused as error:
@@ -276,7 +276,7 @@ def opened_source(plan: Plan, stack: ExitStack) -> PoseSource:
         source = open_source(plan.pose, plan.mounting)
     except (ImportError, ValueError):
         raise
-    except Exception as error:  # every capture library has its own
+    except Exception as error:  # each capture library raises its own exceptions
         raise Refused(f"no poses from {plan.pose}: {error or type(error).__name__}") from error
     stack.callback(source.close)
     if not source.wait(plan.connect):

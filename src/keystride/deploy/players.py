@@ -1,4 +1,4 @@
-"""Players: robot state and keyframes in, joint targets out, 50 times per second.
+"""Players compute joint targets from the robot's state and the keyframes, 50 times per second.
 
 `PolicyPlayer` runs an exported policy. The stubs need none: an open-loop trot towards the next keyframe, and faulty
 variants of it. They ignore roll, pitch, posture and height, and are used only when the self-test or a test names one."""
@@ -81,9 +81,9 @@ class PolicyPlayer:
         return targets[0]
 
 
-STIFFNESS, DAMPING = 120.0, 3.0  # stiffer than a policy, as nothing here corrects sagging
+STIFFNESS, DAMPING = 120.0, 3.0  # stiffer than a policy's, because nothing here corrects sagging
 TROT_PERIOD = 0.4  # s
-STRIDE = 1.8  # factor on the ideal stride, to make up for slip and lag
+STRIDE = 1.8  # factor on the ideal stride, to compensate for slip and lag
 SWING_HEIGHT = 0.07  # m
 TOP_SPEED = 0.5  # m/s
 TOP_TURN = 0.8  # rad/s
@@ -123,21 +123,21 @@ class TrotStub:
 
     def _feet(self, state: MeasuredState, velocity: Floats, turn: float, t: float) -> Floats:
         """Return the feet in the base frame, (4, 3): those on the ground move back, the others swing forward."""
-        phase = (t / TROT_PERIOD + PHASES) % 1.0  # (4,) first half on the ground
+        phase = (t / TROT_PERIOD + PHASES) % 1.0  # (4,) on the ground for the first half
         stance = phase < 0.5
-        along = np.where(stance, 0.5 - 2 * phase, 2 * phase - 1.5)  # (4,) half a step forward to half a step back
+        along = np.where(stance, 0.5 - 2 * phase, 2 * phase - 1.5)  # (4,) from half a step forward to half a step back
         speed = np.zeros((4, 2)) + velocity + turn * np.stack([-self._home[:, 1], self._home[:, 0]], axis=-1)
         feet = self._home.copy()
         feet[:, :2] += along[:, None] * STRIDE * speed * TROT_PERIOD / 2
         feet[:, :2] += (
             0.08 * (state.base.linear_velocity[:2] - velocity) * ~stance[:, None]
-        )  # step towards where it drifts
+        )  # step in the direction of the drift
         feet[:, 2] += np.where(stance, 0.0, SWING_HEIGHT * np.sin(2 * np.pi * (phase - 0.5)))
         return feet
 
 
 class SlowStub(TrotStub):
-    """Takes longer than a control step for each step, once it walks."""
+    """Takes longer than 20 ms for each control step once it walks."""
 
     def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
         if step > 50:
@@ -163,14 +163,14 @@ class HogStub(TrotStub):
         self._has_blocked = False
 
     def step(self, state: MeasuredState, goals: Goals, step: int) -> Floats:
-        if step >= BLOCKED_AT and not self._has_blocked:  # a busy machine may skip a step
+        if step >= BLOCKED_AT and not self._has_blocked:  # not ==, because a busy machine may skip a step
             self._has_blocked = True
             hold_interpreter(self.blocked)
         return super().step(state, goals, step)
 
 
 class StiffStub(TrotStub):
-    """Has other gains than those of standing up, both of them."""
+    """Has a stiffness and a damping that differ from those used for standing up."""
 
     def __init__(self, robot: Robot) -> None:
         super().__init__(robot)
@@ -178,7 +178,7 @@ class StiffStub(TrotStub):
 
 
 class LeapStub(HogStub):
-    """Blocks the whole process for less than the guard waits for, then folds a leg at once."""
+    """Blocks the whole process for less than the guard's timeout, then folds a leg at once."""
 
     blocked = 0.03  # s
 

@@ -25,9 +25,9 @@ from keystride.policy.runtime import Policy
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
 
-GAINS = ((1.0, 150.0), (0.1, 10.0))  # N m/rad and N m s/rad: ranges that a policy's gains must lie in
-FENCE_MARGIN = 1.0  # m beyond the script's farthest keyframe
-TRIALS = 5  # policy steps before the start
+GAINS = ((1.0, 150.0), (0.1, 10.0))  # N m/rad and N m s/rad: allowed ranges of a policy's gains
+FENCE_MARGIN = 1.0  # m added to the distance of the farthest keyframe
+TRIALS = 5  # number of policy steps to time before the start
 ANSWER = 300.0  # s to confirm the checklist
 
 CHECKLIST = (
@@ -84,13 +84,13 @@ def try_player(name: str, player: ScriptPlayer, script: Script, robot: Robot) ->
     player.reset()
     try:
         given = [_timed(partial(player.step, state, goals, step)) for step in range(TRIALS)]
-    except Exception as error:  # depends on the graph and its runtime
+    except Exception as error:  # the exception depends on the graph and the runtime
         raise Refused(f"{name} cannot be run: {error or type(error).__name__}") from error
     for targets, _ in given:
         if targets.shape != (12,) or not np.isfinite(targets).all():
             raise Refused(f"{name} cannot be run: it returned shape {targets.shape}, expected 12 finite joint targets")
     player.reset()
-    took = min(seconds for _, seconds in given)  # the others may have been delayed by other programs
+    took = min(seconds for _, seconds in given)  # the slower ones may have been delayed by other programs
     if took > CONTROL_DT:
         raise Refused(
             f"{name} needs {1000 * took:.0f} ms per step on this machine, more than {1000 * CONTROL_DT:.0f} ms"

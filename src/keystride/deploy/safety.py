@@ -12,12 +12,12 @@ RAMP_STIFFNESS, RAMP_DAMPING = 60.0, 3.0  # N m/rad, N m s/rad: enough to lift t
 BRAKE = 3.0  # N m s/rad, in damping
 
 FOLDED_LEG = (0.0, 1.36, -2.65)  # rad: lying, feet under the hips
-RAMP_SPEED = 0.8  # rad/s, mean speed of the joint with the longest way
+RAMP_SPEED = 0.8  # rad/s, mean speed of the joint that moves farthest
 SHORTEST_RAMP = 0.3  # s
-BOW = 0.02  # m by which the front is lower than the stance, and the rear higher, on the way up
+BOW = 0.02  # m by which the front is lowered and the rear raised on the way up
 
 STREAM_PERIOD = 0.002  # s between commands
-LONGEST_STEP = 2 * STREAM_PERIOD  # s of change that one command may make, however long ago the last one was
+LONGEST_STEP = 2 * STREAM_PERIOD  # s, upper bound of the time step in rate limits, even after a pause
 STOPPED_BY_OPERATOR = "stopped by the operator"
 
 
@@ -50,7 +50,7 @@ def brake() -> MotorCommand:
 
 @dataclass(frozen=True)
 class Ramp:
-    """A motion through postures, each reached at rest after its duration."""
+    """A motion through postures, each reached with zero speed after its duration."""
 
     start: Floats
     stops: tuple[tuple[Floats, float], ...]
@@ -130,14 +130,14 @@ class Safety:
     state: DeployState = DeployState.IDLE
     reason: str = ""  # why the robot was stopped: the first fault
     later: list[str] = field(default_factory=list)  # faults after the first
-    cause: str = ""  # of the last change of state; empty if nothing went wrong
+    cause: str = ""  # cause of the last change of state; empty if nothing went wrong
     finished: bool = False  # whether the script reached its end
     _ramp: Ramp | None = None
     _since: float = 0.0
     _before: float | None = None
     _target: Floats | None = None  # the last one sent
     _gains: Gains = field(default_factory=lambda: uniform(0.0, BRAKE))  # the last ones sent
-    _failed: dict[str, float] = field(default_factory=dict)  # since when each check has failed
+    _failed: dict[str, float] = field(default_factory=dict)  # time since which each check has failed
 
     @property
     def played(self) -> bool:
@@ -201,7 +201,7 @@ class Safety:
         last = reading.joint_angles if self._target is None else self._target
         if (
             wanted is None or not np.isfinite(wanted).all()
-        ):  # missing or not finite: the check of its age stops the robot
+        ):  # missing or not finite; the "policy too late" check stops the robot
             wanted = last
         self._target = hold_back(
             wanted, last, dt=dt, gains=self._gains, reading=reading, limits=self.limits, robot=self.robot
@@ -219,8 +219,8 @@ class Safety:
         if self.state is DeployState.READY:
             return Ramp(stance, ())
         if self.state is DeployState.STOPPING:
-            start = joints.copy() if self._target is None else self._target  # no step in the torque
-            if before is DeployState.STANDING_UP:  # a robot that is told to stop does not rise first
+            start = joints.copy() if self._target is None else self._target  # avoids a step in the torque
+            if before is DeployState.STANDING_UP:  # a robot that was asked to stop must not rise first
                 return through(start, folded)
             return through(start, stance, stance, folded)
         return None

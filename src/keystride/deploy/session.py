@@ -27,22 +27,22 @@ from keystride.keyframes.goals import CONTROL_DT
 
 KEYS_HELP = "Enter starts, s stops and lies down, any other key is the emergency stop: damping at once"
 START_KEYS, STOP_KEYS = "\r\n", "s"
-GIVE_UP_KEY = "q"  # one that is not pressed by accident, unlike "any key" in an emergency
+GIVE_UP_KEY = "q"  # a specific key, unlikely to be pressed by accident
 UNKNOWN = (
     "the robot's state is unknown: {why}. Stay clear and cut its power. "
     f"Brake commands go on until it obeys; {GIVE_UP_KEY} or a signal gives up"
 )
-PENDING_MESSAGES = 1000  # lines that may wait for a slow terminal
+PENDING_MESSAGES = 1000  # lines to queue for a slow terminal
 STDOUT = 1
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
-IGNORED_SIGNALS = (signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE)  # stop or end a process because of its terminal
+IGNORED_SIGNALS = (signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE)  # would stop or end it because of its terminal
 
 
 class Console:
     """Prints messages on a thread of its own.
 
-    A terminal can be closed, stopped or gone, and a pipe can be full. None of that may delay or end the command stream,
+    A terminal can be closed, stopped or lost, and a pipe can be full. None of this may delay or end the command stream,
     so `say` never blocks and never raises. Messages that cannot be written are counted and dropped.
     """
 
@@ -113,7 +113,7 @@ class Operator:
         elif self._ready_since is None:
             self._ready_since = now
         elif now - self._ready_since >= self.start_after:
-            self._ready_since = now + 1.0  # if the start is refused, try again a second later
+            self._ready_since = now + 1.0  # if the start is refused, try again after a second
             deployment.ask(Event.START)
 
 
@@ -159,7 +159,7 @@ def single_keys(terminal: int | None) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(termios.error):  # the terminal may be gone
+        with contextlib.suppress(termios.error):  # the terminal may have been closed
             termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
@@ -180,12 +180,12 @@ def stop_signals(deployment: Deployment) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-LOOK = 0.3  # s of reading states before standing up, so that every check has run
+LOOK = 0.3  # s of reading states before standing up, so that every check has had data
 FINAL_BRAKE = 2.0  # s of braking at the end
 POLL = 0.02  # s
 SERVICE_EVERY = 0.5  # s between queries of the robot's motion service
-HANGING = 2.0  # s without a command after which the stream is given up
-SUSPENDED = 0.05  # s of suspension of the computer, during which nothing controlled the robot
+HANGING = 2.0  # s without a command after which the stream counts as hung
+SUSPENDED = 0.05  # s of suspension of the computer after which the robot is stopped: nothing controlled it meanwhile
 ABANDONED = 60.0  # s of further braking when there is no terminal on which an operator could give up
 PATIENCE = 2.0  # s of braking after which a robot that is not seen to be limp is reported
 
@@ -206,7 +206,7 @@ class DeploySession:
         deployment: Deployment,
         operator: Operator,
         settle: float = FINAL_BRAKE,
-        motion_service: Callable[[], str] | None = None,  # asks the robot which one holds the motors; slow
+        motion_service: Callable[[], str] | None = None,  # asks the robot which service holds the motors; slow
         boot_clock: Callable[[], float] = since_boot,
         abandoned: float = ABANDONED,
     ) -> None:
@@ -225,10 +225,10 @@ class DeploySession:
 
     def run(self) -> Outcome:
         """Stand up, play, lie down; end in damping."""
-        gc.freeze()  # objects made so far are no longer scanned, which would pause the stream
+        gc.freeze()  # exclude existing objects from garbage collection, which would pause the stream
         sys.setswitchinterval(0.0005)  # s: a quarter of the stream's period
         with stop_signals(self.deployment), single_keys(self.operator.terminal), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # printing one could block the stream
+            warnings.simplefilter("ignore")  # printing a warning could block the stream
             self._stream.start()
             self._control.start()
             if self._ask is not None:
@@ -255,7 +255,7 @@ class DeploySession:
                 stood = True
                 self.deployment.ask(Event.STAND)
             sent_at = self.deployment.sent_at
-            if sent_at is not None and now - sent_at > HANGING:  # the guard has braked by now
+            if sent_at is not None and now - sent_at > HANGING:  # by now the guard has braked
                 self.deployment.emergency = self.deployment.emergency or "command stream hangs"
                 self.failure = "command stream hangs"
                 self._start_braking()
@@ -268,14 +268,14 @@ class DeploySession:
     def _down(self) -> None:
         """Keep braking, also after an error in the operator's loop: for the settling time, and until the robot is limp.
 
-        Brake commands that were sent may not have arrived. Only low states that show braked motors end this, or a
+        Brake commands may not have arrived. Only low states that show braked motors end this, or a
         motion service that has taken the motors, or the operator.
         """
         if not self._over():
             self.deployment.emergency = self.deployment.emergency or "program error"
         begun = time.monotonic()
         while (now := time.monotonic()) - begun < max(self.settle, PATIENCE) and not self._left(now - begun):
-            self._keys(now)  # those of the emergency do not give up
+            self._keys(now)  # keys pressed for the emergency stop must not count as giving up
             time.sleep(POLL)
         if not self._left(now - begun):
             self.deployment.unknown = self._why_unknown()
@@ -288,7 +288,7 @@ class DeploySession:
             loop.stop()
 
     def _left(self, seconds: float) -> bool:
-        """Return whether the robot may be left after this time of braking."""
+        """Return whether the robot may be left after braking for this long."""
         return seconds >= self.settle and (self.deployment.limp or bool(self.deployment.motion_service))
 
     def _why_unknown(self) -> str:
@@ -297,7 +297,7 @@ class DeploySession:
         return f"its motors do not follow the brake commands, {self.deployment.obedience.error:.0f} N m off"
 
     def _wait_until_limp(self) -> None:
-        """Wait until the robot is seen to be limp, or the operator gives up."""
+        """Wait until low states show that the robot is limp, or the operator gives up."""
         interrupts, keys, begun = self.deployment.interrupts, "", time.monotonic()
         while not self._left(np.inf) and GIVE_UP_KEY not in keys and self.deployment.interrupts == interrupts:
             keys = self._keys(time.monotonic())
@@ -308,7 +308,7 @@ class DeploySession:
     def _keys(self, now: float) -> str:
         try:
             return self.operator.poll(self.deployment, now)
-        except Exception:  # must not end the braking
+        except Exception:  # an error must not end the braking
             return ""
 
     def _stream_tick(self, now: float) -> None:
@@ -332,7 +332,7 @@ class DeploySession:
             self.deployment.listen(now)
 
     def _control_failed(self, error: BaseException) -> None:
-        # The check of the targets' age stops the robot.
+        # The "policy too late" check stops the robot.
         self.deployment.report(time.monotonic(), f"policy failed: {error!r}")
 
     def _watch_service(self) -> None:

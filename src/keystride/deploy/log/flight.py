@@ -1,7 +1,7 @@
-"""The flight log: every command with what led to it, at the full rate of the stream, in a folder of .npz parts.
+"""The flight log: every command with the data that led to it, at the full rate of the stream, in a folder of .npz parts.
 
-The command stream writes rows into memory; a thread of its own writes full parts to disk. A log keeps the latest
-parts only, so it never fills a disk, and a process that is killed loses at most the part in memory.
+The command stream writes rows to memory; a separate thread writes full parts to disk. A log keeps only the latest
+parts, so it never fills a disk, and a process that is killed loses at most the part in memory.
 """
 
 import json
@@ -23,10 +23,10 @@ from keystride.reading import JSON_BYTES, one_line, parse_json, read_arrays, rea
 ROW = np.dtype(
     [
         ("time", "f8"),  # s, monotonic clock
-        ("late", "f4"),  # s by which this command was sent after its time
+        ("late", "f4"),  # s by which this command was sent too late
         ("state", "i1"),  # index in `DeployState`
         ("state_age", "f4"),  # s since the robot's last new state
-        ("pose_age", "f4"),  # s since the last believed pose
+        ("pose_age", "f4"),  # s since the last accepted pose
         ("tick", "u4"),  # of the robot's state
         ("joint_angles", "f4", 12),
         ("joint_velocities", "f4", 12),
@@ -35,29 +35,29 @@ ROW = np.dtype(
         ("gyroscope", "f4", 3),
         ("accelerometer", "f4", 3),
         ("battery", "f4"),
-        ("temperature", "f4"),  # degrees Celsius, the hottest motor
+        ("temperature", "f4"),  # degrees Celsius, of the hottest motor
         ("base_position", "f4", 3),  # estimated; nan before the first pose
         ("base_orientation", "f4", 4),
         ("base_velocity", "f4", 3),  # base frame
-        ("odometry", "f4", 3),  # m, by the legs alone
-        ("pose_position", "f4", 3),  # as captured, the newest
+        ("odometry", "f4", 3),  # m, from the legs alone
+        ("pose_position", "f4", 3),  # the newest, as captured
         ("pose_orientation", "f4", 4),
-        ("pose_count", "i4"),  # poses that came
-        ("pose_rejected", "i4"),  # poses that were not believed
-        ("policy_target", "f4", 12),  # what the policy asked for; nan when it is not heard
-        ("target", "f4", 12),  # what was sent
+        ("pose_count", "i4"),  # poses received
+        ("pose_rejected", "i4"),  # poses rejected
+        ("policy_target", "f4", 12),  # the policy's; nan when it is not in control
+        ("target", "f4", 12),  # sent to the robot
         ("stiffness", "f4", 12),
         ("damping", "f4", 12),
     ]
 )
-PART = 1000  # rows: 2 s
-MAX_LOG_PARTS = 900  # kept: half an hour, some 450 MB
-EVENTS = 10_000  # kept, the first ones
+PART = 1000  # rows per part: 2 s
+MAX_LOG_PARTS = 900  # half an hour, about 450 MB
+EVENTS = 10_000  # number of events kept: the first ones
 PENDING = 8  # full parts that may wait for a slow disk
 
 
 class FlightLog:
-    """Writes a log; `row` is for the command stream alone, `note` for any thread. Neither blocks nor raises."""
+    """Writes a log. Only the command stream may call `row`; any thread may call `note`. Neither blocks nor raises."""
 
     def __init__(self, folder: Path, about: dict[str, Any], parts: int = MAX_LOG_PARTS) -> None:
         """Raise OSError when the folder cannot be made or already holds a log."""
@@ -66,8 +66,8 @@ class FlightLog:
             raise FileExistsError(17, "holds a flight log already", str(folder))
         write_atomically(folder / "about.json", json.dumps(about, indent=2))
         self.folder = folder
-        self.lost = 0  # rows that a slow or full disk cost
-        self.problem = ""  # why the first of them were lost
+        self.lost = 0  # rows lost to a slow or full disk
+        self.problem = ""  # why the first of them was lost
         self._rows = np.zeros(PART, ROW)
         self._filled = 0
         self._events: queue.SimpleQueue[tuple[float, str]] = queue.SimpleQueue()
@@ -80,7 +80,7 @@ class FlightLog:
         self._thread.start()
 
     def row(self) -> np.void:
-        """The row to fill in next."""
+        """Return the row to fill in next."""
         if self._filled == PART:
             self._hand_over()
         self._filled += 1
@@ -116,7 +116,7 @@ class FlightLog:
             try:
                 self._write(rows)
                 self._write_events()
-            except Exception as error:  # a full disk; an archive that could not be finished raises others as well
+            except Exception as error:  # a full disk; closing an unfinished archive raises other errors too
                 self.lost += len(rows)
                 self.problem = self.problem or str(error) or type(error).__name__
 
@@ -154,7 +154,7 @@ class Flight:
 
 
 def read_log(folder: Path) -> Flight:
-    """Raise FileError for a folder without a log, or with one that is damaged or of another version."""
+    """Read a log. Raise FileError if there is none in the folder, or it is damaged or of another version."""
     parts = sorted(folder.glob("part-*.npz"))
     if not parts or len(parts) > MAX_LOG_PARTS:
         raise FileError(f"{folder}: no flight log (1 to {MAX_LOG_PARTS} files part-*.npz)")
@@ -194,7 +194,7 @@ def _read_events(path: Path) -> Iterator[tuple[float, str]]:
         lines = read_text(path, JSON_BYTES).split("\n") if path.exists() else []
     except FileError as error:
         raise FileError(f"{path}: {error}") from error
-    for number, line in enumerate(lines[:-1], 1):  # a line without an end is one that a kill cut off
+    for number, line in enumerate(lines[:-1], 1):  # the last line is incomplete if the process was killed
         try:
             event = parse_json(line)
             yield float(event["time"]), one_line(event["event"])

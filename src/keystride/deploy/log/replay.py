@@ -17,7 +17,7 @@ from keystride.plotting import save_figure, styled_figure
 from keystride.robot.description import Floats, Robot
 
 STATE_ORDER = list(DeployState)
-COMPARED = 1.0  # s for which the simulator can be expected to follow the log without feedback
+COMPARED = 1.0  # s for which the open-loop simulation can be expected to follow the log
 STATE_COLOURS = (
     GRID,
     *(tint(colour, 0.2) for colour in (BLUE, GREEN, ORANGE, PURPLE, RED)),
@@ -38,7 +38,7 @@ def replay(folder: Path, robot: Robot, picture: Path, viewer: str) -> int:
 
 @dataclass(frozen=True)
 class Simulated:
-    """The simulator's motion under the logged commands, from the state in which the script began."""
+    """The simulator's motion under the logged commands, starting from the state in which the script began."""
 
     time: Floats  # (T,) s from the first row
     joint_angles: Floats  # (T, 12)

@@ -1,6 +1,6 @@
-"""What a deployment reports: lines of JSON while it runs, for a program such as the studio, and how it ended.
+"""Reports of a deployment: lines of JSON while it runs, for a program such as the studio, and how it ended.
 
-Each status line is written whole or, if the reader is slow or gone, not at all: nothing here waits.
+Each status line is written completely or, if the reader is slow or gone, not at all: nothing here waits.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ STATUS_PERIOD = 0.05  # s
 
 
 class StatusStream:
-    """Lines to a file descriptor; without one nothing is written."""
+    """Writes lines to a file descriptor, or nothing without one."""
 
     def __init__(self, descriptor: int | None) -> None:
         self._descriptor = descriptor
@@ -81,12 +81,12 @@ class StatusStream:
 
     def _write(self, line: dict[str, Any]) -> None:
         assert self._descriptor is not None
-        with contextlib.suppress(OSError):  # full, or nobody reads
+        with contextlib.suppress(OSError):  # the pipe is full, or nobody reads it
             os.write(self._descriptor, (json.dumps(line, separators=(",", ":")) + "\n").encode())
 
 
 def in_script_frame(start: BaseState, base: BaseState) -> tuple[np.ndarray, np.ndarray]:
-    """Position (3,) and orientation (4,) in the frame of the script: the ground under the start, its heading along x."""
+    """Return position (3,) and orientation (4,) in the frame of the script: origin on the ground at the start, x along its heading."""
     yaw = geometry.yaw_of(start.orientation)
     offset = base.position - np.array([start.position[0], start.position[1], 0.0])
     turned = geometry.multiply(geometry.from_yaw(-yaw), base.orientation)

@@ -1,6 +1,6 @@
-"""Where the robot is and how fast it moves: leg odometry, and a filter that combines captured poses with the IMU.
+"""Estimate the robot's pose and velocity: leg odometry, and a filter that combines captured poses with the IMU.
 
-**Leg odometry** uses joints, motor torques and IMU alone. A loaded foot does not move on the ground, so the leg's
+**Leg odometry** uses only joints, motor torques and IMU. A loaded foot does not move on the ground, so the leg's
 kinematics give the velocity of the base. The load comes from the estimated motor torques, which every Go2 reports. Feet
 are spheres that roll as the shank turns. A foot that implies a sudden change of velocity is slipping or swinging and
 gets little weight. Between contacts, as in a jump, the accelerometer carries the velocity on. The heading is the IMU's
@@ -28,14 +28,14 @@ from keystride.robot.description import Floats, Robot
 
 @dataclass(frozen=True)
 class OdometryConfig:
-    light: float = 15.0  # N below which a foot counts as swinging
-    firm: float = 40.0  # N from which a foot has full weight
+    light: float = 15.0  # N of load below which a foot counts as swinging
+    firm: float = 40.0  # N of load above which a foot has full weight
     outlier: float = 0.5  # m/s from the current velocity at which a foot's weight falls to a third
-    least: float = 0.02  # weight that an outlier keeps, so that a wrong velocity does not last
-    follow: float = 0.02  # s, time constant of the velocity with full weight
+    least: float = 0.02  # smallest weight of an outlier, so that a wrong velocity can be corrected
+    follow: float = 0.02  # s, time constant of the velocity at full weight
     height_follow: float = 0.05  # s, time constant of the height
-    longest_flight: float = 0.6  # s without load on any foot after which the robot counts as lying still
-    longest_step: float = 0.05  # s that one low state may stand for
+    longest_flight: float = 0.6  # s without load on any foot after which the robot counts as lying
+    longest_step: float = 0.05  # s, upper bound of the time step between low states
 
 
 class LegOdometry:
@@ -45,10 +45,10 @@ class LegOdometry:
         self.position = np.zeros(3)  # m, in the IMU's level frame: x and y from the start, z over the ground
         self.velocity = np.zeros(3)  # m/s, same frame
         self.orientation = np.array([1.0, 0.0, 0.0, 0.0])  # the IMU's
-        self.walked = 0.0  # m over the ground
+        self.walked = 0.0  # m, length of the path over the ground
         self._now: float | None = None
         self._airborne = 0.0  # s
-        self._grounded = False  # whether the height was ever measured
+        self._grounded = False  # whether the height has been measured
         self._upper = np.array([leg.thigh_length for leg in robot.legs])
         self._lower = np.array([leg.calf_length for leg in robot.legs])
         self._side = np.array([leg.thigh_in_hip[1] for leg in robot.legs])
@@ -94,7 +94,7 @@ class LegOdometry:
         hip, thigh, calf = angles.reshape(4, 3).T
         bend = thigh + calf
         lower_x, lower_z = -self._lower * np.sin(bend), -self._lower * np.cos(bend)
-        x, z = lower_x - self._upper * np.sin(thigh), lower_z - self._upper * np.cos(thigh)  # in the leg's plane
+        x, z = lower_x - self._upper * np.sin(thigh), lower_z - self._upper * np.cos(thigh)  # in the plane of the leg
         c, s = np.cos(hip), np.sin(hip)
         jacobian = np.zeros((4, 3, 3))
         y_hip, z_hip = c * self._side - s * z, s * self._side + c * z
@@ -120,7 +120,7 @@ class LegOdometry:
         """Return the base velocity in the level frame that each foot implies if it rolls without slipping, (4, 3)."""
         rates = low.joint_velocities.reshape(4, 3)
         hip, bend = low.joint_angles[::3], rates[:, 1] + rates[:, 2]
-        spin = np.empty((4, 3))  # of each shank, base frame
+        spin = np.empty((4, 3))  # angular velocity of each shank, base frame
         spin[:, 0], spin[:, 1], spin[:, 2] = rates[:, 0], np.cos(hip) * bend, np.sin(hip) * bend
         spin += low.gyroscope
         moving = (jacobian @ rates[:, :, None])[..., 0] + feet @ _skew(low.gyroscope).T
@@ -134,16 +134,16 @@ def _skew(v: Floats) -> Floats:
 
 
 class OdometryPoses(Poses):
-    """Leg odometry as the pose source, without motion capture and with slow drift."""
+    """Leg odometry as a pose source: needs no motion capture, but drifts slowly."""
 
-    EVERY = 4  # low states
+    EVERY = 4  # low states per pose
 
     def __init__(self) -> None:
         super().__init__(Mounting())
         self._count = 0
 
     def wait(self, seconds: float) -> bool:
-        return True  # poses follow from the low states
+        return True  # poses are computed from the low states
 
     def follow(self, now: float, odometry: LegOdometry) -> None:
         self._count += 1
@@ -152,7 +152,7 @@ class OdometryPoses(Poses):
 
 
 GRAVITY_VECTOR = np.array([0.0, 0.0, -geometry.GRAVITY])
-HISTORY = 100  # predictions kept, to compare a late pose with the time it was captured
+HISTORY = 100  # predictions to keep, to compare a late pose with the one at its capture time
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class EstimatorConfig:
     bias_drift: float = 0.05  # m/s2 per root second
     yaw_share: float = 0.05  # share of the heading error that each pose corrects
     gate: float = 0.25  # m from the prediction within which a pose is accepted
-    gate_speed: float = 2.0  # m/s by which the gate grows while no pose arrives
-    longest_step: float = 0.05  # s that one acceleration may stand for
+    gate_speed: float = 2.0  # m/s by which the gate widens while no pose arrives
+    longest_step: float = 0.05  # s, upper bound of the time step between accelerations
 
 
 @dataclass(frozen=True)
@@ -182,16 +182,16 @@ class Estimator:
         self.rejected = 0  # poses that were not accepted
         self.last_pose = -np.inf  # when the last accepted one arrived
         self._lever = np.array(self.config.imu_in_base)
-        self._state: Floats | None = None  # (3, 3) rows: position, velocity, bias of the acceleration; world
+        self._state: Floats | None = None  # (3, 3) rows: position, velocity, acceleration bias; world frame
         self._spread = np.diag([1e-4, 1e-2, 1e-2])  # covariance of a row's entries
-        self._yaw = 0.0  # heading of the IMU's zero in the world
+        self._yaw = 0.0  # heading of the IMU's zero direction in the world
         self._imu = np.array([1.0, 0.0, 0.0, 0.0])
         self._orientation = self._imu  # world from base
-        self._matrix = np.eye(3)  # the same
+        self._matrix = np.eye(3)  # the same as a matrix
         self._gyro = np.zeros(3)
         self._now = 0.0
-        self._past: deque[tuple[float, Floats, Floats]] = deque(maxlen=HISTORY)  # moment, position - drawn, IMU
-        self._drawn = np.zeros(3)  # sum of all position corrections, which apply to the history as well
+        self._past: deque[tuple[float, Floats, Floats]] = deque(maxlen=HISTORY)  # time, position - drawn, IMU
+        self._drawn = np.zeros(3)  # sum of all position corrections, which also apply to the history
 
     @property
     def started(self) -> bool:
@@ -217,7 +217,7 @@ class Estimator:
 
     def correct(self, now: float, pose: Pose, *, may_jump: bool) -> bool:
         """Process a pose; return whether it was accepted. With `may_jump`, the filter restarts from one that is too far off."""
-        seen = pose.position + geometry.rotate(pose.orientation, self._lever)  # (3,) the IMU
+        seen = pose.position + geometry.rotate(pose.orientation, self._lever)  # (3,) of the IMU
         if self._state is None:
             self._begin(now, seen, pose)
             return True
@@ -250,7 +250,7 @@ class Estimator:
         )
 
     def _turn(self) -> None:
-        """Update the orientation from the IMU and the heading, with MuJoCo's functions as this runs 500 times per second."""
+        """Update the orientation from IMU and heading, with MuJoCo's functions because this runs 500 times per second."""
         heading = np.array([np.cos(self._yaw / 2), 0.0, 0.0, np.sin(self._yaw / 2)])
         orientation, matrix = np.empty(4), np.empty(9)
         mujoco.mju_mulQuat(orientation, heading, self._imu)
@@ -266,7 +266,7 @@ class Estimator:
         self.last_pose = now
 
     def _at(self, moment: float, present: Floats) -> tuple[Floats, Floats]:
-        """Return the position and the IMU's orientation at a past time."""
+        """Return the IMU's position and orientation at a past time."""
         for at, position, imu in reversed(self._past):
             if at <= moment:
                 return position + self._drawn, imu

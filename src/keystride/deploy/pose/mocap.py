@@ -1,8 +1,8 @@
 """Motion-capture systems as pose sources: OptiTrack (natnet), Vicon and others (motioncapture), Qualisys (qtm-rt), ROS 2.
 
-Each needs its client library, from the extra `mocap` (ROS 2: rclpy from a ROS installation), and imports it only when it
-is asked for. A source is written as a web address: udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY,
-qualisys://HOST/BODY, ros2:///TOPIC, or sim for the simulated robot on this machine, or odometry for the robot's legs.
+Each source needs a client library from the extra `mocap` (ROS 2: rclpy from a ROS installation), imported only when it
+is used. A source is given as a URL: udp://HOST:PORT, optitrack://SERVER/BODY, vicon://HOST/BODY,
+qualisys://HOST/BODY or ros2:///TOPIC; or as sim (the simulated robot on this machine) or odometry (the robot's legs).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from keystride.robot.description import Floats
 
 
 class OptiTrackPoses(Poses):
-    """Motive over NatNet. The body is a rigid body's name or its streaming id."""
+    """OptiTrack Motive over NatNet. The body is the name of a rigid body or its streaming id."""
 
     def __init__(self, mounting: Mounting, server: str, body: str, local: str) -> None:
         from natnet import NatNetClient
@@ -238,7 +238,7 @@ SOURCES: dict[str, Callable[[SplitResult, Mounting], PoseSource]] = {
 
 
 def open_source(text: str, mounting: Mounting) -> PoseSource:
-    """Open a source. Raise ValueError for an address it does not understand, ImportError without a client library."""
+    """Open a source. Raise ValueError for an invalid address, ImportError if the client library is missing."""
     if text == "odometry":
         return OdometryPoses()
     url = urlsplit("udp://127.0.0.1" if text == "sim" else text)

@@ -5,8 +5,8 @@ and tracks a cluster of markers rather than the base. `Mounting` describes both,
 
     world_from_base = world_from_capture * capture_from_body * body_from_base
 
-JSON over UDP: one datagram per pose, an object with "position": [x, y, z] and "orientation": [w, x, y, z], and if the
-sender has them "time" (s, its own clock) and "sequence" (a number that counts up). Other members are ignored. Invalid,
+JSON over UDP: one datagram per pose, an object with "position": [x, y, z] and "orientation": [w, x, y, z], and optionally
+"time" (s, the sender's clock) and "sequence" (a number that counts up). Other members are ignored. Invalid,
 repeated, late and out-of-order poses are counted and dropped.
 """
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 9870
 FARTHEST = 1e4  # m from the origin; a pose beyond it is invalid
 LATEST = 0.1  # s by which a pose may arrive later than the fastest one
-CLOCK_DRIFT = 1e-4  # s per second between the source's clock and ours
-RESTARTED = 1.0  # s without a pose after which a source may restart its numbers
+CLOCK_DRIFT = 1e-4  # s per second, largest drift between the source's clock and ours
+RESTARTED = 1.0  # s without a pose after which a source may restart its numbering
 CAPTURE_AXES = {
     "z-up": np.array([1.0, 0.0, 0.0, 0.0]),
-    "y-up": np.array([0.5, 0.5, 0.5, 0.5]),  # x y z become y z x: forward is the capture's z, left its x
+    "y-up": np.array([0.5, 0.5, 0.5, 0.5]),  # maps x y z to y z x: forward is the capture system's z, left its x
 }
 
 
@@ -44,7 +44,7 @@ class Pose:
     orientation: Floats  # (4,) w x y z
     time: float | None = None  # s, on the source's own clock
     sequence: int | None = None  # number given by the source
-    delay: float = 0.0  # s by which it took longer than the fastest pose of this source
+    delay: float = 0.0  # s by which it arrived later than the fastest pose of this source
 
     def __post_init__(self) -> None:
         """Raise ValueError for values that are not a pose."""
@@ -72,7 +72,7 @@ class PoseSource(Protocol):
         ...
 
     def follow(self, now: float, odometry: "LegOdometry") -> None:
-        """Called after every low state, for sources that are computed from them."""
+        """Process a low state; called after each one, for sources that are computed from them."""
         ...
 
     def close(self) -> None: ...
@@ -80,10 +80,10 @@ class PoseSource(Protocol):
 
 @dataclass(frozen=True)
 class Mounting:
-    """The axes of the capture system, and the pose of the base relative to the tracked body."""
+    """The axes of the capture system and the pose of the base relative to the tracked body."""
 
     axes: str = "z-up"
-    """Which way is up for the capture system: z-up or y-up."""
+    """Up axis of the capture system: z-up or y-up."""
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """Position of the base centre relative to the tracked body, in base axes, m."""
     yaw: float = 0.0
@@ -92,7 +92,7 @@ class Mounting:
     def base(self, body: Pose) -> Pose:
         """Return the base pose in the world, given the tracked body in the capture frame."""
         world_from_capture = CAPTURE_AXES[self.axes]
-        # In the pose in which the body was defined, its axes are those of the capture system.
+        # In the pose in which the tracked body was defined, its axes are parallel to those of the capture system.
         world_from_body = geometry.multiply(
             geometry.multiply(world_from_capture, geometry.normalize(body.orientation)),
             geometry.conjugate(world_from_capture),
@@ -110,12 +110,12 @@ class Poses:
         self.mounting = mounting
         self.poses: Latest[Pose] = Latest()
         self.invalid = 0  # not a pose
-        self.repeated = 0  # identical to the last: the system has lost the body and repeats its last pose
-        self.disordered = 0  # not newer than the last
+        self.repeated = 0  # identical to the last one: the system has lost the body and repeats its last pose
+        self.disordered = 0  # not newer than the last one
         self.late = 0
         self._last: Pose | None = None  # as received
         self._came = -np.inf
-        self._offset = np.inf  # s from the source's clock to ours, by the fastest pose
+        self._offset = np.inf  # s from the source's clock to ours, from the fastest pose
 
     @property
     def rejected(self) -> int:
@@ -165,7 +165,7 @@ class Poses:
         return False
 
     def _delay(self, body: Pose, now: float) -> float:
-        """Return how much longer this pose took than the fastest one, s."""
+        """Return how much later than the fastest pose this one arrived, s."""
         silence = now - self._came
         if body.time is None:
             return 0.0

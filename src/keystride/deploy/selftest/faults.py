@@ -15,7 +15,7 @@ GUARD_LINE, STANDING_UP_LINE, READY_LINE, RUNNING_LINE, STOPPING_LINE = MARKS = 
 )
 UNKNOWN_LINE = "the robot's state is unknown: "
 BRAKED_LINE = "guard: braked"
-AT = 0.8  # s after one of them: while the robot walks, or is half-way up or down
+AT = 0.8  # s after one of these lines: the robot is walking, or half-way up or down
 
 PLAYED, REFUSED, STOPPED, KILLED = 0, 2, 3, -9  # exit codes of `keystride deploy go2`
 
@@ -37,7 +37,7 @@ class Disturb:
 
 @dataclass(frozen=True)
 class Act:
-    """An action on the deploying process or its terminal: see `processes.DeployProcess`."""
+    """An action on the deploying process or its terminal: see `processes.DeployUnderTest`."""
 
     kind: str
     what: str = ""
@@ -53,29 +53,29 @@ class Case:
     exit_code: int
     reason: str = ""
     does: Disturb | Act | None = None  # the fault
-    after: str = RUNNING_LINE  # the line after which it is caused
+    after: str = RUNNING_LINE  # the line after which the fault is caused
     at: float = AT  # s after that line
-    before: Disturb | None = None  # a disturbance from the beginning
+    before: Disturb | None = None  # a disturbance that is active from the beginning
     robot: tuple[str, ...] = LYING
     deploy: tuple[str, ...] = ()
-    policy: str | None = None  # instead of the one under test
+    policy: str | None = None  # policy to use instead of the one under test
     output: str = "terminal"  # or pipe
     prints: str = ""  # part of a line that must be printed
-    disk_full: bool = False  # no file of the deployment can grow beyond a few kilobytes
+    disk_full: bool = False  # files of the deployment cannot grow beyond a few kilobytes
     no_higher: bool = False  # the trunk may not rise after the fault
-    confirmed: bool = True  # otherwise the checklist is answered with n
-    impossible: bool = False  # a script that no Go2 can play
+    confirmed: bool = True  # if false, the checklist is answered with n
+    impossible: bool = False  # use a script that no Go2 can play
     soft_within: float | None = None  # s after the fault within which all joints must be released
     upright: bool = True  # whether the robot has to stay upright
     never_stiff: bool = False
-    unknown: bool | None = False  # whether its state must be called unknown; then the operator gives up. None: it may
+    unknown: bool | None = False  # whether its state must be called unknown before the operator gives up; None: it may
     gives_up: bool = True
-    guarded: bool = False  # a guard has to brake within its time
-    bounded: bool = False  # the flight log has to show that no command changes targets and gains by too much
-    stalled: float = 0.0  # s without a command that this log has to show, followed by a leap of the policy's target
-    held: bool = False  # whether joints may be held at the end, because no command arrives
+    guarded: bool = False  # whether a guard has to brake in time
+    bounded: bool = False  # whether the flight log has to show that no command changes targets or gains by too much
+    stalled: float = 0.0  # s without a command that the flight log must show, followed by a leap of the target
+    held: bool = False  # whether joints may be held at the end because no commands arrive
     still_commanded: bool | None = None  # whether commands must arrive until the end
-    back_to_normal: bool = False  # the robot's motion service holds the motors at the end
+    back_to_normal: bool = False  # whether the robot's motion service has to hold the motors at the end
 
     @property
     def controlled(self) -> bool:
@@ -204,7 +204,7 @@ PROCESS: tuple[Case, ...] = (
         "second deployment started meanwhile",
         "refuses the second, plays the script",
         PLAYED,
-        does=Act("start again"),  # starts the first when the second has ended
+        does=Act("start again"),  # start the script when the second deployment has ended
         after=READY_LINE,
         at=0.0,
         deploy=("--start-after", "3600"),
@@ -352,7 +352,7 @@ STATE_CASES: tuple[Case, ...] = (
     _damps("gyroscope off by 1.5 rad/s", Disturb("gyroscope_offset", 1.5), "IMU contradicts itself", soft_within=0.5),
     _damps("accelerometer without gravity", Disturb("accelerometer_dead"), "IMU contradicts itself", soft_within=1.0),
     _unsure("motors of one leg frozen", Disturb("leg_frozen"), "motor frozen", soft_within=0.5),
-    _damps(  # without speeds, a robot that sinks down slowly cannot be seen to be braked
+    _damps(  # without speeds, braking is not visible while the robot sinks slowly
         "joint speeds all zero",
         Disturb("speeds_zero"),
         "joint angles contradict speeds",
@@ -490,7 +490,7 @@ CASES: tuple[Case, ...] = tuple(case for group in GROUPS.values() for case in gr
 
 
 def case_table() -> str:
-    """Return a Markdown table of all rows, with those of the same group and expected outcome in one."""
+    """Return all rows as a Markdown table; those with the same group and expected outcome share a line."""
     rows = [["group", "expected", "faults"], ["---"] * 3]
     for group, cases in GROUPS.items():
         for expected in dict.fromkeys(case.expected for case in cases):

@@ -1,6 +1,6 @@
-"""The processes of the self-test: the simulated robot, and the deployment with a controlling terminal of its own.
+"""The processes of the self-test: the simulated robot, and the deployment with its own controlling terminal.
 
-Both are forked from a process that has imported the program, since starting two interpreters takes longer than most rows.
+Both are forked from a process that has imported the program, because starting two interpreters takes longer than most rows.
 """
 
 import contextlib
@@ -36,16 +36,16 @@ PRELOADED = ["keystride.commands.main", "keystride.deploy.selftest.processes", "
 NORMAL_PRIORITY = (
     "import os, sys; os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)); os.execv(sys.argv[1], sys.argv[1:])"
 )
-NO_LIMIT, FULL_DISK = -1, 20_000  # bytes that a file may have
+NO_LIMIT, FULL_DISK = -1, 20_000  # bytes, largest size of a file
 ROBOT_UP = "simulated Go2"
 QUESTION = "Confirm"
-START = 60.0  # s that a process may take to start on a busy machine
+START = 60.0  # s for a process to start on a busy machine
 GUARD_TIME = 2.0  # s to wait for a guard to say that it braked
-OUTGOING_PORTS = 32_768  # the first of them on Linux
+OUTGOING_PORTS = 32_768  # the first ephemeral port on Linux
 DOMAINS = range(20, 220)  # DDS domains for simulated robots; robots use 0
-DDS_PORTS, DDS_STRIDE, DDS_USED = 7400, 250, 150  # the first, the distance between domains, the most that one uses
-PARTICIPANT_PORTS = range(10, 30)  # within a domain: those of its first ten participants
-RESERVING_PORT = DDS_STRIDE - 1  # within a domain: bound as long as it is reserved
+DDS_PORTS, DDS_STRIDE, DDS_USED = 7400, 250, 150  # first port, distance between domains, ports per domain
+PARTICIPANT_PORTS = range(10, 30)  # offsets within a domain: the ports of its first ten participants
+RESERVING_PORT = DDS_STRIDE - 1  # offset within a domain: bound while the domain is reserved
 POSE_PORTS = [
     port for port in range(20_000, OUTGOING_PORTS) if DDS_USED <= (port - DDS_PORTS) % DDS_STRIDE < RESERVING_PORT
 ]
@@ -96,14 +96,14 @@ class Output:
         self.lines: list[str] = []
         self.marks: dict[str, Latest[bool]] = {mark: Latest() for mark in marks}
         self._descriptor = descriptor
-        self._pauses = 0  # times that nothing came for a while
+        self._pauses = 0  # number of times that nothing arrived for a while
         self._given_up = threading.Event()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         text = ""
-        with real_time(), contextlib.suppress(OSError):  # a terminal whose other side has closed
+        with real_time(), contextlib.suppress(OSError):  # reading fails once the other side of a terminal has closed
             while not self._given_up.is_set():
                 if not select.select([self._descriptor], [], [], 0.02)[0]:
                     self._pauses += 1
@@ -123,7 +123,7 @@ class Output:
         return self._given_up.is_set()
 
     def drain(self) -> None:
-        """Read what a process that has ended wrote. A guard may live on, so the end of the file need not come."""
+        """Read what a process wrote before it ended. A guard may outlive it, so there may be no end of file."""
         pauses, until = self._pauses, time.monotonic() + 2.0
         while self._pauses < pauses + 2 and self._thread.is_alive() and time.monotonic() < until:
             time.sleep(0.005)
@@ -135,7 +135,7 @@ class Output:
 
 
 class Descriptor:
-    """A file descriptor that a forked process receives as a number of its own."""
+    """A file descriptor that a forked process inherits under its own number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -149,12 +149,12 @@ def _received(duplicate: Any) -> int:
 
 
 def started(words: list[str], standard_input: int, output: int, file_size: int = NO_LIMIT) -> BaseProcess:
-    """Start `keystride deploy WORDS` in a session of its own, with its input as controlling terminal if it is one.
+    """Start `keystride deploy WORDS` in a new session, with its input as controlling terminal if that is a terminal.
 
-    No file that it writes can grow beyond `file_size` bytes.
+    Files that it writes cannot grow beyond `file_size` bytes.
     """
     context = multiprocessing.get_context("forkserver")
-    if sys.platform == "linux":  # elsewhere, libraries that were loaded before may not survive a fork
+    if sys.platform == "linux":  # elsewhere, loaded libraries may not survive a fork
         context.set_forkserver_preload(PRELOADED)
     process = context.Process(target=_run, args=(words, Descriptor(standard_input), Descriptor(output), file_size))
     process.start()
@@ -301,7 +301,7 @@ class DeployUnderTest:
         return self._signal_guard(signal.SIGSTOP)
 
     def start_again(self, what: str) -> float:
-        """Run the same command a second time until it ends, add what it prints to the output, and start the first."""
+        """Run the same command a second time until it ends, append its output to this one's, and start the script of the first."""
         at = time.monotonic()
         words = [f"{word}.second" if before == "--report" else word for before, word in pairwise(["", *self._words])]
         command = [sys.executable, "-c", NORMAL_PRIORITY, *PROGRAM, "go2", *words]
@@ -323,11 +323,11 @@ class DeployUnderTest:
     @staticmethod
     def _send(process: int | None, number: int) -> None:
         assert process is not None
-        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+        with contextlib.suppress(ProcessLookupError):  # it has already ended
             os.kill(process, number)
 
     def _guard(self) -> int:
-        """Return the process id of its own guard, the first one that it prints."""
+        """Return the process id of its own guard, which is the first one printed."""
         found = re.search(r"guard ready: process (\d+)", "\n".join(self.output.lines))
         if found is None:
             raise RuntimeError("the deployment did not print its guard")
@@ -336,7 +336,7 @@ class DeployUnderTest:
     def close(self, *, guarded: bool = False) -> int | None:
         """Return the exit code; None if the process did not end and had to be killed.
 
-        A guard that has to brake may do so after that.
+        A guard that has to brake may do so afterwards.
         """
         code = _ended(self.process, START)
         if guarded:
@@ -375,7 +375,7 @@ def waited(process: int) -> dict[int, float]:
     found: dict[int, float] = {}
     for thread in _listed(f"/proc/{process}/task"):
         folder = Path(f"/proc/{process}/task/{thread}")
-        with contextlib.suppress(OSError, IndexError, ValueError):  # it has ended, or the kernel does not count
+        with contextlib.suppress(OSError, IndexError, ValueError):  # it has ended, or there are no statistics
             found[int(thread)] = int((folder / "schedstat").read_text().split()[1]) / 1e9
             for child in (folder / "children").read_text().split():
                 found |= waited(int(child))
@@ -383,7 +383,7 @@ def waited(process: int) -> dict[int, float]:
 
 
 def idle_processors(seconds: float = 1.0) -> float:
-    """Measure how many processors have nothing to do; return 0 where the kernel does not count it."""
+    """Measure how many processors are idle; return 0 where the kernel keeps no statistics."""
     before = _idle_seconds()
     time.sleep(seconds)
     return (_idle_seconds() - before) / seconds
@@ -410,7 +410,7 @@ class WaitingWatch:
     EVERY = 0.05  # s
 
     def __init__(self, output: Output, *processes: int) -> None:
-        self.worst = 0.0  # s within EVERY, of any thread
+        self.worst = 0.0  # s, longest wait of any thread within an interval of EVERY
         self._output, self._processes = output, processes
         self._before: dict[int, float] = {}
         self._loop = Ticker("waiting", self.EVERY, self._look, lambda error: None)

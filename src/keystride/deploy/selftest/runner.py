@@ -54,16 +54,16 @@ IMPOSSIBLE = Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),))
 MARGIN = 0.15  # m by which a keyframe error may exceed that of a run in one process without a fault
 UPRIGHT_COSINE = 0.5  # cosine of the trunk's tilt
 RISE = 0.03  # m by which the trunk may rise while it is brought to a stop
-DESCENT = 1.8  # s that lying down under control takes at least
-KEPT_WAITING = 0.03  # s of lateness that may trip a watchdog: the guard waits for 0.05 s, the others for 0.1 s
-BEFORE_GIVING_UP = 0.2  # s that the operator waits
+DESCENT = 1.8  # s, shortest time in which a robot lies down under control
+KEPT_WAITING = 0.03  # s of delay that may trip a watchdog: the guard's limit is 0.05 s, that of the others 0.1 s
+BEFORE_GIVING_UP = 0.2  # s that the operator waits before giving up
 LIMP = "the robot lies limp"
 AFTERMATH = 0.5  # s of recording after a process was killed
 EMPTY_DOMAIN = 230  # DDS domain without a robot
 ATTEMPTS = 3
-PROCESSORS_PER_CASE = 0.6  # that the robot, the deployment and its guard keep busy with real-time priority
-PARALLEL = (2, 8)  # cases
-ROUNDING = 1e-5  # a flight log has single precision
+PROCESSORS_PER_CASE = 0.6  # processors that the robot, the deployment and its guard keep busy with real-time priority
+PARALLEL = (2, 8)  # smallest and largest number of cases
+ROUNDING = 1e-5  # flight logs are stored in single precision
 NO_REAL_TIME = (
     "This machine is too busy to keep a robot under control without real-time priority, which this user does not have: "
     "see docs/deploy.md for how to grant it."
@@ -76,9 +76,9 @@ class CaseResult:
     expected: str
     happened: str
     wrong: tuple[str, ...]  # deviations from the expected outcome
-    late: float  # s by which the machine kept one of the processes waiting
+    late: float  # s, longest time for which the machine kept one of the processes waiting
     attempts: int = 1
-    released: float | None = None  # s from the fault until no joint was held any more
+    released: float | None = None  # s from the fault until no joint was held
 
     @property
     def passed(self) -> bool:
@@ -92,12 +92,12 @@ class Truth:
     time: Floats  # (T,) s
     position: Floats  # (T, 3)
     orientation: Floats  # (T, 4)
-    stiffness: Floats  # (T,) largest of the joints, N m/rad
-    heard_stiffness: Floats  # (T,) the same, of the last command received
+    stiffness: Floats  # (T,) N m/rad, of the stiffest joint
+    heard_stiffness: Floats  # (T,) the same for the last command received
     commanded: np.ndarray  # (T,) bool: commands were arriving
     motion_service: np.ndarray  # (T,) bool: the robot's motion service held the motors
-    sent: Floats  # (N,) s, when each command that the robot received was sent, by the sender
-    sent_stiffness: Floats  # (N,) largest of the joints, N m/rad
+    sent: Floats  # (N,) s, when the commands that the robot received were sent, by the sender's clock
+    sent_stiffness: Floats  # (N,) N m/rad, of the stiffest joint
 
     @classmethod
     def read(cls, path: Path) -> "Truth":
@@ -119,7 +119,7 @@ class Truth:
         return int(np.abs(self.time - moment).argmin())
 
     def soft_after(self, moment: float) -> float:
-        """Return the seconds until no joint is held any more, other than by the robot's motion service."""
+        """Return the seconds until no joint is held, except by the robot's motion service."""
         held = self.time[(np.where(self.motion_service, self.heard_stiffness, self.stiffness)) > 0.0]
         return max(float(held[-1]) - moment, 0.0) if len(held) else 0.0
 
@@ -130,7 +130,7 @@ class Truth:
         return float(waits.max(initial=0.0))
 
     def rise_after(self, moment: float) -> float:
-        """Return by how much the trunk rises above its height at a moment, m."""
+        """Return by how much the trunk rises above its height at the given time, m."""
         return float((self.position[self.at(moment) :, 2] - self.position[self.at(moment), 2]).max())
 
     def misses(self, script: Script, started: float, robot: Robot) -> Floats:
@@ -146,12 +146,12 @@ class Truth:
 class Run:
     """What happened in one run of a case."""
 
-    lines: list[str]  # printed by the deployment
-    report: dict[str, Any]  # written by the deployment; empty without one
+    lines: list[str]  # output of the deployment
+    report: dict[str, Any]  # written by the deployment; empty if it wrote none
     exit_code: int | None  # None if it did not end
-    started: float | None  # when it began to play the script, if it reported that
+    started: float | None  # when the script began, if reported
     caused: float | None  # when the fault was caused
-    late: float  # s for which the machine kept one of the processes waiting
+    late: float  # s, longest time for which the machine kept one of the processes waiting
 
     @property
     def last(self) -> str:
@@ -208,7 +208,7 @@ def _run_processes(case: Case, policy: str, script: Path, domain: int, folder: P
         deploy.key("n\n")
     caused: float | None = None
     if case.does is not None and deploy.reaches(case.after):
-        with real_time():  # a delay between noting the time and causing the fault would count as the robot's
+        with real_time():  # a delay between reading the clock and causing the fault would be blamed on the deployment
             time.sleep(max(case.at - deploy.output.marks[case.after].age(), 0.0))
             caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
     if case.unknown and case.gives_up and deploy.reaches(UNKNOWN_LINE):
@@ -226,13 +226,13 @@ def _run_processes(case: Case, policy: str, script: Path, domain: int, folder: P
 
 
 def lateness(lines: list[str]) -> float:
-    """Return the largest lateness that the simulated robot printed, s; nothing but the machine delays it."""
+    """Return the largest lateness that the simulated robot printed, s; only the machine can delay it."""
     found = re.findall(r"latest step was ([0-9.]+) ms late", "\n".join(lines))
     return max((float(ms) / 1000.0 for ms in found), default=0.0)
 
 
 def run_case(case: Case, *, robot: Robot, policy: str) -> CaseResult:
-    """Run a row. A failed run is repeated if the machine kept a process waiting, because then it shows nothing else."""
+    """Run a row. A failed run is repeated if the machine kept a process waiting, because it then proves nothing."""
     for attempt in range(1, ATTEMPTS + 1):
         result = _attempt(case, robot, policy, attempt)
         if result.passed or result.late < KEPT_WAITING:
@@ -307,9 +307,9 @@ def _wrong_motion(case: Case, run: Run, truth: Truth) -> Iterator[str]:
 
 
 def _wrong_guard(run: Run, truth: Truth) -> Iterator[str]:
-    """Yield what is wrong with the time until the brake, by the robot's record and by the guard's own clock.
+    """Yield what is wrong with the time until the brake, according to the robot's record and to the guard's own clock.
 
-    What the machine adds is no fault of the guard's: it is measured, and taken off.
+    Delays caused by the machine are measured and subtracted, because they are not the guard's fault.
     """
     if truth.unattended > BRAKED_WITHIN + run.late:
         yield f"joints were held for {1000 * truth.unattended:.1f} ms without a command"
@@ -322,7 +322,7 @@ def _wrong_guard(run: Run, truth: Truth) -> Iterator[str]:
 
 
 def _wrong_log(case: Case, log: Path, robot: Robot) -> Iterator[str]:
-    """Yield what is wrong with the commands in a flight log, of which each row is one."""
+    """Yield what is wrong with the commands in a flight log, which has a row for each."""
     limits, rows = Limits(), read_log(log).rows
     driven = np.any(rows["stiffness"], axis=1)
     pairs = driven[1:] & driven[:-1]
@@ -359,7 +359,7 @@ def _happened(case: Case, run: Run, truth: Truth, robot: Robot) -> str:
     if case.exit_code == PLAYED and run.started is not None:
         return f"played; largest keyframe error {truth.misses(WALK_SCRIPT, run.started, robot).max():.3f} m"
     if run.caused is None:
-        return re.sub(r"error: \S+?: ", "error: ", run.reason)  # without the name of a temporary file
+        return re.sub(r"error: \S+?: ", "error: ", run.reason)  # drop the name of a temporary file
     words = f"joints released after {truth.soft_after(run.caused):.2f} s, trunk at {truth.position[-1, 2]:.2f} m"
     if case.guarded:
         words += f", at most {1000 * truth.unattended:.0f} ms without a command"
@@ -375,7 +375,7 @@ def parallel_cases(idle: float) -> int:
 def run_cases(robot: Robot, policy: str, only: str, jobs: int | None, report: Path | None, *, markdown: bool) -> int:
     """Run the rows and print the table; return 1 if any outcome was not as expected."""
     cases = [case for case in CASES if only in case.name]
-    calm_miss(robot, policy)  # computed before any run, which it would disturb
+    calm_miss(robot, policy)  # computed now, because it would disturb the runs
     with ThreadPoolExecutor(parallel_cases(idle_processors()) if jobs is None else jobs) as pool:
         results = []
         for result in pool.map(partial(run_case, robot=robot, policy=policy), cases):

@@ -10,16 +10,16 @@ from keystride.deploy.pose.source import Pose
 from keystride.deploy.unitree.codec import BATTERY_DISCHARGING, BUTTON_BYTES, BUTTONS, encode_buttons
 from keystride.deploy.unitree.wire_format import Record
 
-# Name and value without a disturbance. Motors are numbered as on the robot's board.
+# Names, and their values without a disturbance. Motors are numbered as on the robot's board.
 DISTURBANCES: dict[str, Any] = {
     "loss": 0.0,  # share of messages lost, each way
     "delay": 0.0,  # s added to every message
     "states_off": False,
     "states_frozen": False,  # the last state is repeated
-    "ticks_fast": 0,  # ticks that each state counts too many
-    "service_stays_up": False,  # the sport service answers that the robot lies down, and it stays up
-    "imu_frozen": False,  # its IMU alone
-    "orientation_frozen": False,  # the IMU's orientation alone: its gyroscope and accelerometer go on
+    "ticks_fast": 0,  # surplus ticks per state
+    "service_stays_up": False,  # the sport service answers that the robot lies down, but it stays up
+    "imu_frozen": False,  # only the IMU's values are repeated
+    "orientation_frozen": False,  # only the IMU's orientation is repeated; gyroscope and accelerometer still work
     "orientation_zero": False,  # a quaternion of zeros
     "orientation_tilt": 0.0,  # degrees of pitch added to the IMU's orientation
     "gyroscope_offset": 0.0,  # rad/s added to the gyroscope
@@ -38,7 +38,7 @@ DISTURBANCES: dict[str, Any] = {
     "pose_frozen": False,  # the last pose, with its number and time
     "pose_stuck": False,  # the last pose, with new numbers and times and noise of 0.1 mm
     "pose_clock": 0.0,  # s added to the times of poses
-    "pose_late": 0.0,  # s by which poses arrive later than their time says
+    "pose_late": 0.0,  # s by which poses arrive later than their time stamps say
     "battery": 90.0,  # percent
     "battery_status": BATTERY_DISCHARGING,
     "motor_temperature": 40.0,  # degrees Celsius
@@ -47,7 +47,7 @@ DISTURBANCES: dict[str, Any] = {
     "leg_frozen": False,  # motors 0 to 2 repeat their last measurement
     "leg_zero": False,  # motors 0 to 2 report zeros
     "speeds_zero": False,  # all motors report speed 0
-    "joint_offset": 0.0,  # rad added to what motor 2 reports
+    "joint_offset": 0.0,  # rad added to the angle that motor 2 reports
     "stalled": None,  # number of a motor that reports full torque and no speed
     "overtorque": None,  # number of a motor that reports 1.6 times its torque
     "button": None,  # name of a button on the remote
@@ -58,11 +58,11 @@ DISTURBANCES: dict[str, Any] = {
 
 @dataclass
 class Disturbances:
-    active: dict[str, tuple[Any, float, float]] = field(default_factory=dict)  # name: value, from when, until when
+    active: dict[str, tuple[Any, float, float]] = field(default_factory=dict)  # by name: value, start and end
     _state: Record | None = None
     _pose: Pose | None = None
     _lost: float = 0.0
-    _ticks: int = 0  # that were counted too many
+    _ticks: int = 0  # surplus ticks so far
     _before: float | None = None
 
     def set(self, name: str, value: Any, seconds: float, now: float) -> None:

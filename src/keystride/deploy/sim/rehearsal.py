@@ -1,6 +1,6 @@
-"""The whole deployment against a simulated robot in one process, without network or threads, as fast as it runs.
+"""The whole deployment against a simulated robot in one process, without network or threads, as fast as the machine allows.
 
-The tests use it, the self-test compares the network with it, and the dry run prints what it would have sent.
+The tests use it, the self-test compares runs over the network with it, and the dry run prints what it would have sent.
 """
 
 from collections import deque
@@ -39,8 +39,8 @@ from keystride.robot.description import Floats, Robot
 
 PRINT_EVERY = 0.5  # s between the commands that a dry run prints
 MAX_DRY_RUN = 3600.0  # s that a dry run may take
-POSE_EVERY_TICKS = 4  # stream ticks: 125 Hz
-POSE_LATE = 4  # stream ticks: 8 ms
+POSE_EVERY_TICKS = 4  # stream ticks per pose: 125 Hz
+POSE_LATE = 4  # stream ticks of latency: 8 ms
 
 
 class DirectLink:
@@ -137,11 +137,11 @@ class WalkStatistics:
 
     rehearsal: Rehearsal
     peak_speed: float = 0.0  # share of the rated speed, the fastest joint
-    mean_speed: float = 0.0  # the same, averaged as the fault check does
+    mean_speed: float = 0.0  # the same, averaged as in the fault check
     _path: list[tuple[Floats, Floats]] = field(default_factory=list)  # (2,) true and odometry position
 
     def update(self) -> None:
-        """Take the present state into account; call this after every step."""
+        """Include the present state; call this after every step."""
         deployment, world = self.rehearsal.deployment, self.rehearsal.world
         if deployment.safety.state is not DeployState.RUNNING:
             return
@@ -181,7 +181,7 @@ def rehearse(
     limits: Limits | None = None,
     log: FlightLog | None = None,
 ) -> Rehearsal:
-    """Connect a deployment with a simulated robot; poses come from simulated motion capture unless `poses` is given."""
+    """Connect a deployment to a simulated robot; poses come from simulated motion capture unless `poses` is given."""
     world = SimulatedGo2(robot, posture=posture, noise=noise or Noise(), seed=seed)
     link, poses, events = DirectLink(world), poses or Poses(Mounting()), []
     safety = Safety(robot, player.gains, limits or Limits())
@@ -190,7 +190,7 @@ def rehearse(
 
 
 def dry_run(plan: Plan, robot: Robot) -> bool:
-    """Play the plan against the simulation and print what would be sent; return whether the script was played."""
+    """Play the plan in simulation and print what would be sent; return whether the script was played."""
     script = checked_script(plan.script, robot, doubtful=plan.doubtful)
     player = open_player(plan.policy, robot, LOOPBACK[0], inbetween=plan.inbetween)
     for line in outside(plan.script, player, script, allowed=plan.outside_training):

@@ -19,7 +19,7 @@ from keystride.robot.kinematics import standing_height
 from keystride.robot.model import DAMPING_COLUMN, STIFFNESS_COLUMN, load_spec
 
 PHYSICS_STEP = 0.001  # s
-COMMAND_TIMEOUT = 0.1  # s without a command after which commands count as stopped
+COMMAND_TIMEOUT = 0.1  # s without a command after which the stream counts as stopped
 
 VIEWER_FRAME = 1 / 30  # s between frames of a viewer
 
@@ -40,19 +40,19 @@ class Noise:
 
 
 SILENT = Noise(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-FAINT_NOISE = Noise(0.0, 0.0, 1e-4, 1e-3, 0.0, 1e-6, 1e-6)  # no sensor repeats itself to the last bit
+FAINT_NOISE = Noise(0.0, 0.0, 1e-4, 1e-3, 0.0, 1e-6, 1e-6)  # real sensors never repeat a value to the last bit
 
 
 @dataclass(frozen=True)
 class Sensed:
-    """One reading of the robot's own sensors, in the robot's joint order."""
+    """One reading of all sensors, in the robot's joint order."""
 
     joint_angles: Floats
     joint_velocities: Floats
     torques: Floats
     quaternion: Floats  # IMU: w x y z
     gyroscope: Floats  # base frame
-    accelerometer: Floats  # base frame, gravity included; the mean since the last reading
+    accelerometer: Floats  # base frame, including gravity; mean since the last reading
     feet: Floats  # (4,) N on each foot, in the robot's leg order
 
 
@@ -63,7 +63,7 @@ class SimulatedGo2:
         *,
         posture: str = "lying",
         noise: Noise = SILENT,
-        brake_after: float | None = None,  # s without a command; None to keep the last one
+        brake_after: float | None = None,  # s without a command until the motors brake; None: never
         seed: int = 0,
     ) -> None:
         self.robot = robot
@@ -97,7 +97,7 @@ class SimulatedGo2:
 
     @property
     def _obeyed(self) -> MotorCommand | None:
-        """The command in force; None if the motor board brakes by itself."""
+        """Return the command in force; None if the motor board brakes by itself."""
         if self.brake_after is not None and self.time - self._command_at > self.brake_after:
             return None
         return self.command

@@ -54,23 +54,23 @@ from keystride.deploy.unitree.wire_format import Record, is_sealed, seal
 from keystride.files import open_atomically
 from keystride.robot.description import Robot
 
-POSE_EVERY = 4  # low states: 125 Hz
-RECORD_EVERY = 10  # low states: 50 Hz
-MAX_CATCH_UP_STEPS = 20  # physics steps to make up for at once when the machine was busy
+POSE_EVERY = 4  # low states per pose: 125 Hz
+RECORD_EVERY = 10  # low states per row of the record: 50 Hz
+MAX_CATCH_UP_STEPS = 20  # physics steps to catch up at once after the machine was busy
 
 
 @dataclass(frozen=True)
 class SimulatedConfig:
     posture: str = "lying"
-    sport: bool = True  # whether the robot's motion service holds the motors at first
+    sport: bool = True  # whether the robot's motion service initially holds the motors
     noise: bool = True
-    brake_after: float | None = None  # s without a command; None if the motors keep the last one
+    brake_after: float | None = None  # s without a command after which the motors brake; None: they keep the last one
     latency: float = 0.001  # s, each way
     loss: float = 0.0
     pose_port: int = DEFAULT_PORT
     pose_latency: float = 0.008  # s
     seed: int = 0
-    record: Path | None = None  # .npz of the true states, 50 rows per second, and of when commands were sent
+    record: Path | None = None  # .npz file for the true states, 50 rows per second, and command times
 
 
 def simulated_world(robot: Robot, config: SimulatedConfig) -> SimulatedGo2:
@@ -87,9 +87,9 @@ class SimulatedRobot:
         self.mode = "normal" if config.sport else ""
         self.closed = False
         self.rows: list[tuple[np.ndarray, ...]] = []
-        self.commands: list[tuple[float, float]] = []  # when each was sent, by its sender; its largest stiffness
+        self.commands: list[tuple[float, float]] = []  # of each: time by the sender's clock, largest stiffness
         self._random = np.random.default_rng(config.seed + 1)
-        self._hold = Ramp(self.world.data.qpos[7:].copy(), ())  # what the robot's own motion service does
+        self._hold = Ramp(self.world.data.qpos[7:].copy(), ())  # motion commanded by the robot's own motion service
         self._hold_since = 0.0
         self._commands: deque[tuple[float, MotorCommand]] = deque(maxlen=1000)
         self._states: deque[tuple[float, Record]] = deque(maxlen=1000)
@@ -134,7 +134,7 @@ class SimulatedRobot:
         self._tick += 1
 
     def _steps_due(self, now: float) -> int:
-        """Return the steps that real time asks for; on a machine that is too busy the simulation falls behind instead."""
+        """Return the number of physics steps due in real time; on a busy machine the simulation falls behind instead."""
         if self._slip is None:
             self._slip = now - self.world.time
         due = round((now - self._slip - self.world.time) / PHYSICS_STEP)
@@ -179,7 +179,7 @@ class SimulatedRobot:
             self._second_robot(record.copy())
 
     def _intrude(self) -> None:
-        """Send a low command, as another program on the network would."""
+        """Send a low command as another program on the network would."""
         record = encode_command(self.world.robot, brake())
         seal(record)
         if self._intruder is None:
@@ -187,7 +187,7 @@ class SimulatedRobot:
         self._intruder.send(LowCmd(record))
 
     def _second_robot(self, record: Record) -> None:
-        """Send a state, as a second robot on the network would."""
+        """Send a state as a second robot on the network would."""
         record["tick"] += 1_000_000
         seal(record)
         if self._second is None:
@@ -274,7 +274,7 @@ def serve(robot: Robot, interface: str, domain: int, config: SimulatedConfig, *,
         print(f"simulated Go2; poses to udp://127.0.0.1:{config.pose_port}; press Ctrl-C to stop", flush=True)
         if viewer != "none":
             _view(simulated, viewer, stack)
-        simulated.step(time.monotonic())  # the first step builds tables and is slow
+        simulated.step(time.monotonic())  # the first step is slow
         gc.freeze()
         with real_time(ROBOT_PRIORITY, whole_process=True):
             simulated.run()

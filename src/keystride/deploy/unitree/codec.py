@@ -16,17 +16,17 @@ if TYPE_CHECKING:  # keeps MuJoCo out of the guard process
 HEAD = (0xFE, 0xEF)
 LOW_LEVEL = 0xFF
 MOTOR_ON = 1
-POSITION_STOP, VELOCITY_STOP = np.float32(2.146e9), np.float32(16000.0)  # Unitree's values for "not given"
+POSITION_STOP, VELOCITY_STOP = np.float32(2.146e9), np.float32(16000.0)  # Unitree's values for "unset"
 
 LEG_MOTORS = 3 * len(MOTOR_LEGS)
 
 LOOPBACK = ("lo", "lo0", "127.0.0.1")  # names of the loopback interface
 MOTION_SWITCHER, SPORT = "motion_switcher", "sport"  # services
-CHECK_MODE, SELECT_MODE, RELEASE_MODE = 1001, 1002, 1003  # calls of the motion switcher
-STAND_DOWN = 1005  # call of the sport service
+CHECK_MODE, SELECT_MODE, RELEASE_MODE = 1001, 1002, 1003  # API ids of the motion switcher
+STAND_DOWN = 1005  # API id of the sport service
 NO_SUCH_CALL = 3203
 
-MEASURABLE = (10.0, 200.0, 200.0, 100.0, 500.0)  # rad, rad/s, N m, rad/s, m/s2: far beyond what a Go2 does
+MEASURABLE = (10.0, 200.0, 200.0, 100.0, 500.0)  # rad, rad/s, N m, rad/s, m/s2: far beyond what occurs on a Go2
 
 BATTERY_DISCHARGING = 8  # `status` of the battery; 7 is charging, 11 to 13 are alarms
 
@@ -35,7 +35,7 @@ BUTTON_BYTES = slice(2, 4)  # in the remote's 40 bytes
 
 
 def new_low_cmd() -> Record:
-    """Return Unitree's initial command: no gains, position and speed not given."""
+    """Return Unitree's initial command: no gains, position and speed unset."""
     record = LOW_CMD.new()
     record["head"] = HEAD
     record["level_flag"] = LOW_LEVEL
@@ -76,7 +76,7 @@ def decode_command(robot: Robot, record: Record) -> MotorCommand:
 class LowReading:
     """The content of a low state, in the robot's joint order."""
 
-    tick: int  # counts up with every state
+    tick: int  # increases with every state
     joint_angles: Floats
     joint_velocities: Floats
     torques: Floats  # N m, estimated
@@ -87,7 +87,7 @@ class LowReading:
     accelerometer: Floats
     battery: float  # percent
     battery_status: int
-    motor_temperature: float  # degrees Celsius, the hottest
+    motor_temperature: float  # degrees Celsius, of the hottest motor
     buttons: frozenset[str]
 
     @cached_property

@@ -76,7 +76,7 @@ def record_type(struct: Struct) -> type[Any]:
 
     made.serialize = lambda self, buffer=None, endianness=None, use_version_2=None: to_wire(struct, self.record)
     made.deserialize = classmethod(load)
-    made.deserialize_key = classmethod(lambda cls, data, has_header=True, use_version_2=None: cls())  # has no key
+    made.deserialize_key = classmethod(lambda cls, data, has_header=True, use_version_2=None: cls())  # no key
     return made
 
 
@@ -101,8 +101,8 @@ Response = _api_type("Response_", header=ResponseHeader, data=str, binary=types.
 LOW_CMD_TOPIC = "rt/lowcmd"
 LOW_STATE_TOPIC = "rt/lowstate"
 ATTEMPT = 0.5  # s to wait for a service's answer before asking again
-SENDER_GONE = 1.0  # s of silence after which low states from another sender are the same robot's; it is braked by then
-LIES_FOR = 0.5  # s for which the robot must be seen to lie before its motors are released
+SENDER_GONE = 1.0  # s of silence after which another sender counts as the same robot; it is braked by then
+LIES_FOR = 0.5  # s for which low states must show the robot lying before its motors are released
 
 Answer = tuple[int, str]  # status code (0 for success) and JSON text
 
@@ -161,7 +161,7 @@ class Subscription:
         kind: type[Any],
         received: Callable[[Any], None],
         *,
-        own: bool = True,  # whether to receive what this participant itself sends
+        own: bool = True,  # whether to receive this participant's own samples
     ) -> None:
         self.unreadable = 0
         self._received = received
@@ -180,7 +180,7 @@ class Subscription:
         while not self._closed.is_set():
             self._waitset.wait(duration(seconds=1))
             for sample in self._take():
-                if isinstance(sample, self._kind):  # a notice that a writer has left is not a sample
+                if isinstance(sample, self._kind):  # notices that a writer has left are not samples
                     self._received(sample)
 
     def _take(self) -> list[Any]:
@@ -197,7 +197,7 @@ class Subscription:
 
 
 class RobotLink:
-    """The controller's end: keeps the newest low state and sends low commands."""
+    """The controller's end of the link: keeps the newest low state and sends low commands."""
 
     def __init__(self, participant: DomainParticipant) -> None:
         self.states: Latest[Record] = Latest()
@@ -213,7 +213,7 @@ class RobotLink:
 
     def _received(self, sample: Any) -> None:
         sender = sample.sample_info.publication_handle
-        if self._sender is None or self.states.age() > SENDER_GONE:  # a robot that comes back is announced anew
+        if self._sender is None or self.states.age() > SENDER_GONE:  # a robot that returns has a new sender id
             self._sender = sender
         if sender != self._sender:
             self.other_states += 1
@@ -308,9 +308,9 @@ def active_mode(switcher: Client, attempts: int = 10) -> str:
 def release_motors(
     switcher: Client, sport: Client, lies: Callable[[], bool], *, settle: float = 8.0, attempts: int = 5
 ) -> list[str]:
-    """Lay the robot down and release its motion service; return the names of the services that were released.
+    """Have the robot lie down and release its motion service; return the names of the services that were released.
 
-    An active motion service sends motor commands of its own, which would alternate with ours.
+    An active motion service sends its own motor commands, which would alternate with ours.
     """
     released = []
     for _ in range(attempts):
@@ -324,7 +324,7 @@ def release_motors(
 
 
 def lay_down(sport: Client, lies: Callable[[], bool], settle: float) -> None:
-    """Have the robot lie down: released while standing, it would drop. An answer does not mean that it has done so."""
+    """Have the robot lie down, because it would drop if released while standing. Its answer does not mean that it has."""
     code, _ = sport.call(STAND_DOWN)
     if code != 0:
         raise ServiceError(f"the robot refused to lie down (error {code})")

@@ -19,9 +19,9 @@ from keystride.robot.description import Robot
 NumberType = Literal["u1", "i2", "u2", "i4", "u4", "f4"]
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
-Record = np.ndarray[Any, Any]  # zero-dimensional, of a Struct's dtype
+Record = np.ndarray[Any, Any]  # zero-dimensional, with the dtype of a Struct
 
-CDR_HEADERS = (b"\x00\x01", b"\x00\x07")  # little-endian, plain XCDR1 and XCDR2; equal for members of 4 bytes at most
+CDR_HEADERS = (b"\x00\x01", b"\x00\x07")  # little-endian, plain XCDR1 and XCDR2: identical for members of up to 4 bytes
 HEADER_SIZE = 4
 
 MOTORS = 20  # the messages have room for 20; a Go2 uses the first 12
@@ -48,7 +48,7 @@ class Struct:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """The memory layout of the C struct."""
+        """Memory layout of the C struct."""
         members = [(f.name, f.dtype) if f.count is None else (f.name, f.dtype, (f.count,)) for f in self.fields]
         return np.dtype(members, align=True)
 
@@ -65,7 +65,7 @@ class Struct:
 
 
 def _walk(struct: Struct, base: int, cursor: int):
-    """(place in the stream, in the struct, size) of every primitive: CDR aligns each, but pads no struct's end."""
+    """Yield (offset in the stream, offset in the struct, size) of every primitive: CDR aligns each, but pads no struct's end."""
     offsets = struct.dtype.fields
     assert offsets is not None
     for field in struct.fields:
@@ -110,7 +110,7 @@ _BIT_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def crc32_mpeg2(words: bytes) -> int:
-    """CRC-32/MPEG-2 of little-endian 32-bit words, each taken from its highest bit.
+    """Return the CRC-32/MPEG-2 of little-endian 32-bit words, each processed from its highest bit.
 
     zlib computes the bit-reversed CRC with the same polynomial, so reversed bits in and out give this one.
     """
