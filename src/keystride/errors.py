@@ -32,7 +32,7 @@ class FileError(ValueError):
 
 
 def report(error: Exception) -> int:
-    """Print a user error and return the exit code; raise a programming error again."""
+    """Print a user error and return the exit code; re-raise a programming error."""
     if isinstance(error, BrokenPipeError):  # as with `| head`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (flushed by the interpreter on exit)
         return 0
@@ -44,7 +44,7 @@ def report(error: Exception) -> int:
 
 
 def printable(message: str) -> str:
-    """Return a message in which no name of a file can control the terminal."""
+    """Return a message without control characters, so that a file name cannot control the terminal."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message)
 
 

@@ -1,7 +1,7 @@
 """Atomic, durable writing: after a crash or a kill, a file or folder is either the old one or the new one.
 
 New content is written under a temporary name beside its destination (`.NAME.PID-RANDOM.part`), flushed to disk, and moved
-into place. A killed process can leave such a part behind; `recover` removes what processes left that no longer run.
+into place. A killed process can leave such a part behind; `recover` removes the leftovers of processes that no longer run.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 PART, OLD = ".part", ".old"
 AT_FDCWD = -100  # paths are relative to the working directory
 RENAME_EXCHANGE = 2
-NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)  # by this kernel, file system or sandbox
+NOT_SUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)  # by the kernel, file system or sandbox
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
@@ -51,7 +51,7 @@ def part_file(path: Path) -> Iterator[Path]:
         yield path
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(OSError):  # what is left there does not keep the file from being written
+    with suppress(OSError):  # leftovers that cannot be removed must not prevent the write
         recover(path)
     part = _temporary_name(path, PART + path.suffix)
     try:
@@ -83,8 +83,8 @@ def replace_folder(part: Path, place: Path) -> None:
 
     All files of `part` reach the disk first. On Linux the two folders are exchanged by one system call, so that `place`
     exists and is complete at every moment. Where the exchange is not supported, the old folder is renamed out of the way
-    first: a kill between the two renames leaves no `place`, and `recover(place)`, which readers of a folder that is not
-    there call, brings the old folder back.
+    first. A kill between the two renames leaves no `place`; readers that find no folder call `recover(place)`, which
+    restores the old one.
     """
     for folder, _, files in os.walk(part):
         for name in files:
@@ -105,7 +105,7 @@ def replace_folder(part: Path, place: Path) -> None:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raise FileExistsError if the folder contains a symbolic link: what is written there would replace what it points to."""
+    """Raise FileExistsError if the folder contains a symbolic link, because writing would replace what it points to."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.is_symlink():
             reason = f"a link to {os.readlink(path)}; remove it: what it points to would be replaced"
@@ -113,9 +113,9 @@ def refuse_links(folder: Path) -> None:
 
 
 def recover(place: Path) -> list[Path]:
-    """Repair what an interrupted write of a file or folder left beside it. Return the paths removed or restored.
+    """Clean up after interrupted writes of a file or folder. Return the paths removed or restored.
 
-    Only what processes left that no longer run on this machine is touched.
+    Only leftovers of processes that no longer run on this machine are touched.
     """
     left = _left_behind(place)
     for path in left:
@@ -133,7 +133,7 @@ def _temporary_name(place: Path, kind: str) -> Path:
 
 
 def _left_behind(place: Path) -> list[Path]:
-    """Return the temporary files and folders of `place` whose writers are gone, the latest first."""
+    """Return the temporary files and folders of `place` whose writers have ended, latest first."""
     if not place.parent.is_dir():
         return []
     kinds = f"{PART}(?:{re.escape(place.suffix)})?|{OLD}"
@@ -148,7 +148,7 @@ def _runs(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it belongs to another user
+    except OSError:  # the process exists, but belongs to another user
         return True
     return True
 

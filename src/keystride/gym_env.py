@@ -111,7 +111,7 @@ class KeyframeVectorEnv(VectorEnv[EnvObservation, NDArray[np.float32], NDArray[A
         return np.concatenate([observation.state, tokens.reshape(len(tokens), -1)], axis=1, dtype=np.float32)
 
     def _final(self, arrived: EnvObservation, truncated: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return one entry for each environment, None where the episode goes on, as Gymnasium's own vector environments do."""
+        """Return one entry per environment, None where the episode continues, as Gymnasium's own vector environments do."""
         final = np.full(self.num_envs, None, dtype=object)
         for row, environment in enumerate(np.flatnonzero(truncated)):
             one = {k: v[row] for k, v in arrived.items()} if isinstance(arrived, dict) else arrived[row]

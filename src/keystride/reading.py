@@ -234,7 +234,7 @@ def check_model(data: Any, kind: type[Model], source: str) -> Model:
 
 
 def mistake(entry: ErrorDetails) -> str:
-    """Return a finding of pydantic in a few words: field, what is allowed, what was found."""
+    """Return one of pydantic's errors in a few words: field, what is allowed, what was found."""
     field = one_line(".".join(map(str, entry["loc"])), 60)
     found = "" if entry["type"] == "missing" else f", found {one_line(repr(entry['input']), 40)}"
     message = f"{reason(entry)}{found}"
@@ -242,14 +242,14 @@ def mistake(entry: ErrorDetails) -> str:
 
 
 def reason(entry: ErrorDetails) -> str:
-    """Return what a finding of pydantic says is allowed, in the words of a file rather than of Python."""
+    """Return what pydantic says is allowed, in terms of the file rather than of Python."""
     message = one_line(IN_FILES.get(entry["type"], entry["msg"]))
     message = message.removeprefix("Value error, ").replace("Tuple ", "List ").replace(" after validation", "")
     return message[:1].lower() + message[1:]
 
 
 def one_line(value: object, longest: int = 120) -> str:
-    """Return a text as it may be quoted in a message: one line, printable, not too long."""
+    """Return text that can be quoted in a message: one line, printable, not too long."""
     text = " ".join(str(value).split())
     text = "".join(letter if letter.isprintable() else "?" for letter in text)
     return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROUND_SECONDS = 0.3  # short, so that both sides of a ratio are measured under the same load
 NOISE = 0.1  # rad on the joint targets, so that the robots move
-EPISODE_STEPS = 150  # after which a robot is reset, about as in training; resets are spread evenly
+EPISODE_STEPS = 150  # control steps until a robot is reset, about as in training; resets are spread evenly
 
 
 @dataclass(frozen=True)

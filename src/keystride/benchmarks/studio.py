@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from keystride.studio.server import Studio
     from keystride.studio.session import StudioSession
 
-WARM_UP_SECONDS = 5.0  # of playing before pace, memory and CPU are measured
+WARM_UP_SECONDS = 5.0  # s of playback before pace, memory and CPU are measured
 KEY_PRESSES = 40
 PAGE_SIZE = {"width": 900, "height": 600}
 COARSE = 0.12  # device pixels per CSS pixel: software rendering is slow and not what is measured
@@ -127,7 +127,7 @@ class ForecastTimes:
 
 @dataclass(frozen=True)
 class SimulationTimes:
-    """Seconds until the simulation reaches the end of the script, and CPU seconds on one core."""
+    """Seconds until the simulation reaches the end of the script, and the CPU seconds it takes on one core."""
 
     whole: float
     whole_cpu: float
@@ -141,7 +141,7 @@ class LongPlay:
 
     seconds: float
     edits: int
-    pace: float  # ratio of control steps done to control steps due
+    pace: float  # control steps done divided by control steps due
     start_mb: float  # memory of the server after warm-up
     end_mb: float
     cpu: float  # of the server, in cores

@@ -152,7 +152,7 @@ class DeployGo2:
 class DeployGuard:
     """Brake the robot when heartbeats on standard input stop.
 
-    A deployment starts one by itself. docs/deploy.md explains how to run a second one on the robot's computer.
+    Every deployment starts a guard. docs/deploy.md explains how to run a second one on the robot's computer.
     """
 
     interface: str = "eth0"
@@ -244,13 +244,13 @@ class DeploySelftest:
     """
 
     policy: str = "STUB-TROT"
-    """A policy as for `deploy go2`. By default, a stub that trots."""
+    """Policy to test, as for `deploy go2`. Default: a stub that trots."""
 
     only: str = ""
     """Run only the cases whose name contains this text."""
 
     jobs: int | None = None
-    """Number of cases to run in parallel; each needs 0.6 of a processor. By default what the idle processors allow: 2 to 8."""
+    """Number of cases to run in parallel; each needs 0.6 of a processor. Default: as many as idle processors allow, 2 to 8."""
 
     json: Path | None = None
     """Write the results as JSON to this file."""

@@ -189,7 +189,7 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
 
 
 def tell(descriptor: int, text: str) -> None:
-    """Write a line from a thread of its own: a frozen terminal would block it, and a closed one would raise."""
+    """Write a line on a separate thread: a frozen terminal would block it, and a closed one would raise."""
 
     def write() -> None:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Run a deployment in real time: two loops on threads, the operator, and damping at the end whatever happens.
+"""Run a deployment in real time: two loops on threads, the operator, and damping at the end in all cases.
 
 The operator's keys and signals come in here, and messages go out; the remote's buttons arrive with the low states.
 """
@@ -40,7 +40,7 @@ IGNORED_SIGNALS = (signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE)  # would stop
 
 
 class Console:
-    """Prints messages on a thread of its own.
+    """Prints messages on a separate thread.
 
     A terminal can be closed, stopped or lost, and a pipe can be full. None of this may delay or end the command stream,
     so `say` never blocks and never raises. Messages that cannot be written are counted and dropped.

@@ -20,10 +20,10 @@ from keystride.errors import FileError
 from keystride.reading import MOST_NAMED, mistake, one_line, read_bytes
 
 MAX_SCRIPT_BYTES = 1 << 20
-MAX_DEPTH = 8  # a script needs four
-MAX_MODEL_DEPTH = 32  # of other files: the stages of a run need a dozen
-MAX_INTEGER_DIGITS = 19  # a longer integer is read as a float: Python takes quadratic time for it, or refuses
-HUGE = 1e300  # an integer beyond may not even be a float
+MAX_DEPTH = 8  # of scripts, which need four levels
+MAX_MODEL_DEPTH = 32  # of other files: the stages of a run need a dozen levels
+MAX_INTEGER_DIGITS = 19  # longer integers are read as floats, because Python needs quadratic time for them or refuses
+HUGE = 1e300  # a larger integer may not even fit into a float
 LONGEST_MESSAGE, LONGEST_NAME = 600, 120  # characters of a message, and of a field's name in it
 MOST_SHOWN = 30  # a damaged file may have as many problems as lines
 
@@ -56,7 +56,7 @@ class Problem:
 
 
 class ScriptError(FileError):
-    """Everything that is wrong with a script, at once."""
+    """All mistakes in a script."""
 
     def __init__(self, problems: Iterable[Problem], source: str = "script"):
         self.source = source

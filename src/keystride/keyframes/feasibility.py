@@ -37,13 +37,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Demand:
-    """What one keyframe asks since the last one of its kind, or since the start; None where it asks nothing."""
+    """What a keyframe demands relative to the previous one of its kind, or to the start; None where it demands nothing."""
 
     speed: float | None = None  # m/s over the ground
     turn_rate: float | None = None  # rad/s, to the left
     winding: float = 0.0  # rad, a turn of more than 180 degrees, written as a yaw beyond +-180
     joint_speed: Floats | None = None  # (12,) rad/s
-    standing_start: bool = False  # nothing said where to be before
+    standing_start: bool = False  # no earlier keyframe has a position
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ScriptWarning:
 
 @dataclass
 class _Before:
-    """The last of each kind: when it was, and what."""
+    """Time and value of the last keyframe of each kind."""
 
     joints: tuple[float, Floats]
     place: tuple[float, Spot] = (0.0, Spot())
@@ -98,7 +98,7 @@ def _planned_path(script: Script, plan: WaypointPlan) -> tuple[Floats, Ints]:
     """Return the same as `_straight_path`, through the waypoints of the first robot of a plan."""
     there = used(plan.goals)[0]
     hard = ~plan.soft[0, there]
-    first = sum(keyframe.step <= 0 for keyframe in script.keyframes)  # those at the start are not planned
+    first = sum(keyframe.step <= 0 for keyframe in script.keyframes)  # keyframes at the start are not in the plan
     rows = np.minimum(first + np.cumsum(hard) - hard, len(script.keyframes) - 1)
     return _segments(plan.path[0, there, :2], rows)
 
@@ -114,7 +114,7 @@ def _segments(places: Floats, rows: Ints) -> tuple[Floats, Ints]:
 
 
 def _off_stage(stage: Stage, segments: Floats, rows: Ints, radius: float) -> Iterator[ScriptWarning]:
-    """Yield a warning where the path to a keyframe comes too near to the edge of the floor, an obstacle or the audience."""
+    """Yield a warning where the path to a keyframe comes too close to the edge of the floor, an obstacle or the audience."""
     if stage.floor is not None:
         apart = _distance(segments, np.array(stage.floor), radius)
         outside = ~(shapes.inside(segments[:, 0], stage.floor) & shapes.inside(segments[:, 1], stage.floor))

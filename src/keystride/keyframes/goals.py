@@ -15,10 +15,10 @@ from keystride.geometry import Array
 CONTROL_DT = 0.02  # s
 COMPONENTS = ("position", "roll", "pitch", "yaw", "posture")
 NEVER_DUE = 2**30  # a control step that no script reaches
-VISIBLE_STEPS_AFTER = 50  # one second: later it could only disturb (paper, observation space)
+VISIBLE_STEPS_AFTER = 50  # a keyframe stays visible for one second after it was due (paper, observation space)
 
 ERROR_SIZE = 18  # 3 position in the base frame, 3 angles, 12 joints
-HEIGHT_GAIN = 5.0  # height errors are scaled by this in the token: they are centimetres where distances are metres
+HEIGHT_GAIN = 5.0  # factor on height errors in the token: they are centimetres where distances are metres
 GOAL_SIZE = ERROR_SIZE + 1 + len(COMPONENTS)
 
 
@@ -59,7 +59,7 @@ def used(goals: Goals) -> Array:
 
 
 def with_components(goals: Goals, presence: Array) -> Goals:
-    """Return the goals with only the components in presence (E, K, 5); the others become zero, whatever they held."""
+    """Return the goals with only the components in presence (E, K, 5); the others become zero, even if they were NaN."""
     xp = array_namespace(goals.position)
 
     def kept(values: Array, bits: Array) -> Array:

@@ -74,7 +74,7 @@ PostureField = Annotated[
 
 
 class Keyframe(BaseModel):
-    """A moment, and whatever the robot should have reached by then: any of position, roll, pitch, yaw, posture."""
+    """What the robot should have reached at a time: any of position, roll, pitch, yaw and posture."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -252,6 +252,6 @@ def _found(problem: Problem) -> InitErrorDetails:
 
 
 def _found_already(entry: ErrorDetails) -> InitErrorDetails:
-    """Return a mistake from pydantic's own list, so that it can be raised again beside others."""
+    """Return a mistake from pydantic's own list, so that it can be raised again together with others."""
     error = PydanticCustomError(cast(Any, entry["type"]), "{message}", {"message": entry["msg"]})
     return InitErrorDetails(type=error, loc=entry["loc"], input=entry["input"])

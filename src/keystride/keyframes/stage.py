@@ -110,13 +110,13 @@ class Stage(BaseModel):
 
 
 def outline(corners: ArrayLike) -> Floats:
-    """Return (N, 2) corners to the (N, 2, 2) edges of the polygon, the last one back to the first corner."""
+    """Return the edges (N, 2, 2) of a polygon with these corners (N, 2); the last edge leads back to the first corner."""
     begin = np.asarray(corners, dtype=np.float64)
     return np.stack([begin, np.roll(begin, -1, axis=0)], axis=1)
 
 
 def circle(center: ArrayLike, radius: float) -> Floats:
-    """Return (CIRCLE_SIDES, 2) corners of a polygon around a circle, so that nothing of the circle is outside."""
+    """Return the corners (CIRCLE_SIDES, 2) of a polygon that contains the whole circle."""
     angle = 2 * np.pi * np.arange(CIRCLE_SIDES) / CIRCLE_SIDES
     around = radius / np.cos(np.pi / CIRCLE_SIDES)
     return np.asarray(center, dtype=np.float64) + around * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -138,7 +138,7 @@ def crossing_edges(corners: ArrayLike) -> tuple[int, int] | None:
 
 
 def inside(points: Floats, corners: ArrayLike) -> NDArray[np.bool_]:
-    """Return (P,) whether points (P, 2) are inside a polygon: a ray from there crosses its edges an odd number of times."""
+    """Return (P,) whether points (P, 2) are inside a polygon: a ray from such a point crosses an odd number of edges."""
     (x0, y0), (x1, y1) = outline(corners).transpose(1, 2, 0)  # (N,) each
     x, y = points[:, :1], points[:, 1:]  # (P, 1)
     spans = (y0 > y) != (y1 > y)  # (P, N)
@@ -148,7 +148,7 @@ def inside(points: Floats, corners: ArrayLike) -> NDArray[np.bool_]:
 
 
 def distances(legs: Floats, edges: Floats) -> Floats:
-    """Return (L, M) the least distance between line segments (L, 2, 2) and (M, 2, 2); zero where they meet."""
+    """Return the smallest distances (L, M) between line segments (L, 2, 2) and (M, 2, 2); zero where they meet."""
     a, b = _complex(legs).T[:, :, None]  # (L, 1) each
     c, d = _complex(edges).T[:, None]  # (1, M) each
     ends = (_to_segment(a, c, d), _to_segment(b, c, d), _to_segment(c, a, b), _to_segment(d, a, b))
@@ -158,7 +158,7 @@ def distances(legs: Floats, edges: Floats) -> Floats:
 
 
 def _complex(points: Floats) -> Complexes:
-    """Return (..., 2) to complex numbers x + iy, with which a dot and a cross product are one multiplication."""
+    """Return points (..., 2) as complex numbers x + iy; one multiplication then gives dot and cross product."""
     return points[..., 0] + 1j * points[..., 1]
 
 

@@ -40,7 +40,7 @@ Load = TypeVar("Load", bound=Callable[..., None])
 
 
 def checkpoint_errors(load: Load) -> Load:
-    """Decorate a method that loads a checkpoint: whatever goes wrong becomes a FileError that names the checkpoint."""
+    """Decorate a method that loads a checkpoint: every error becomes a FileError that names the checkpoint."""
 
     @wraps(load)
     def checked(self: Any, place: Path, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""Several processes that learn as one: what has to agree is summed over all of them. In a single process nothing changes."""
+"""Train in several processes as in one: values that must agree are summed over all of them. One process needs no exchange."""
 
 import ctypes
 import json
@@ -39,7 +39,7 @@ def stop() -> None:
         dist.barrier()
         store = dist.distributed_c10d._get_default_store()
         store.set(f"through/{rank()}", "")
-        with suppress(RuntimeError):  # the process that keeps the store may already be gone: then all were through
+        with suppress(RuntimeError):  # the process that keeps the store may already have ended: then all have reported
             store.wait([f"through/{other}" for other in range(size())], timedelta(seconds=60))
         dist.destroy_process_group()
 
@@ -116,6 +116,6 @@ def all_gather_json(message: Any) -> list[Any]:
 
 
 def wait() -> None:
-    """Wait until all processes have come here."""
+    """Wait until all processes have reached this point."""
     if dist.is_initialized():
         dist.barrier()

@@ -187,7 +187,7 @@ class Trainer:
         """Set what depends on the number of control steps done: bounds of the noise, weight of imitation."""
         exploration, ppo = self.config.ppo.exploration, self.config.ppo
         left = (1.0 - self.steps / self.config.steps) / max(exploration.anneal_share, 1e-9)
-        share = min(max(1.0 - left, 0.0), 1.0)  # of the way to the final deviation
+        share = min(max(1.0 - left, 0.0), 1.0)  # 0 with the initial bounds, 1 with the final deviation
         low, high = (std ** (1.0 - share) * exploration.final_std**share for std in exploration.std_range)
         self.ppo.std_bounds = low, high
         self.actor.clamp_std(low, high)

@@ -28,13 +28,13 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Balance:
-    """How often frames are drawn, by the speed of the base, whatever the clips contain most of.
+    """How often frames are drawn by the speed of the base, regardless of how common each speed is in the clips.
 
-    Dogs mostly stand; drawn evenly, standing still would earn a good style reward and nothing would walk.
+    Dogs mostly stand: with uniform sampling, standing still would earn a good style reward and policies would not walk.
     """
 
     speeds: tuple[float, ...] = (0.15, 0.6, 1.2)
-    """m/s between the classes: still, slow, medium, fast."""
+    """Boundaries in m/s between the classes still, slow, medium and fast."""
     shares: tuple[float, ...] = (0.1, 0.25, 0.4, 0.25)
 
 
@@ -54,7 +54,7 @@ class Frames:
 
 
 class Library:
-    """The clips that training samples from. Frames are numbered through all clips; `first` and `last` are those of a frame's clip."""
+    """The clips that training samples from. Frames are numbered across all clips; `first` and `last` are those of a frame's clip."""
 
     def __init__(
         self, robot: Robot, clips: Sequence[Clip], *, mirrored: bool = True, balance: Balance | None = None
@@ -76,7 +76,7 @@ class Library:
         self.authored = np.array([clip.metadata.get("source") == "authored" for clip in clips])  # by clip
         self.tagged = _frames_by_tag(clips, np.cumsum(lengths) - lengths)
         self._weight = _weights(self.frames, clips, self.clip, balance or Balance())
-        self._drawable: dict[int, tuple[Indices, Floats]] = {}  # by frames ahead: frames, cumulative weights
+        self._drawable: dict[int, tuple[Indices, Floats]] = {}  # by number of frames ahead: frames, cumulative weights
 
     def __len__(self) -> int:
         return len(self.clip)

@@ -1,7 +1,7 @@
-"""Play scripts with their gaps filled in, in simulation and on the robot; and say where they leave what the policy was trained on.
+"""Play scripts with their gaps filled in, in simulation and on the robot, and report where they leave the training ranges.
 
 The planner adds waypoints where keyframes are farther apart than in training, and after the last keyframe it keeps the
-robot where it was asked to be. Only the policy sees waypoints; nothing is measured by them."""
+robot in place. Only the policy sees waypoints; errors are measured at keyframes only."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -118,7 +118,7 @@ class Guide:
         return self._window[2]
 
     def _roomy(self, found: WaypointPlan) -> WaypointPlan:
-        """Add unused columns at the end, so that a window never reaches beyond."""
+        """Add unused columns at the end, so that a window never extends past it."""
         return _widened(found, found.soft.shape[1] + self.metadata.max_keyframes)
 
 
@@ -191,7 +191,7 @@ def _replaced(whole: WaypointPlan, rows: Rows, part: WaypointPlan) -> WaypointPl
 
 @dataclass(frozen=True)
 class Outside:
-    """The row of a keyframe, counted from 0, and what about it or the path to it was not trained."""
+    """The row of a keyframe, counted from 0, and how it or the path to it leaves the training ranges."""
 
     row: int
     message: str

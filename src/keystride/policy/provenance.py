@@ -29,7 +29,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Origin:
-    """What the weights alone do not tell."""
+    """What the weights alone do not say."""
 
     steps: int  # control steps trained
     training_data: str
@@ -50,7 +50,7 @@ Layer = Annotated[int, Field(ge=1, le=8192)]
 
 
 class _Network(BaseModel):
-    """Bounds far beyond any policy, so that a damaged number does not ask for all memory."""
+    """Bounds far beyond any policy, so that a damaged number cannot exhaust the memory."""
 
     model_config = ConfigDict(extra="allow")
     width: int = Field(ge=0, le=8192)
@@ -88,14 +88,14 @@ class _Stage(BaseModel):
 
 
 class Recipe(BaseModel):
-    """What is read of the configuration that a run was started with."""
+    """The part that is read of the configuration with which a run was started."""
 
     model_config = ConfigDict(extra="allow")
     stages: list[_Stage] = Field(default=[], max_length=1000)
 
 
 class _Settings(BaseModel):
-    """What is read of a run's configuration. It holds more, and runs of other versions hold other things beside."""
+    """The part that is read of a run's configuration. The rest differs between versions."""
 
     model_config = ConfigDict(extra="allow")
     learner: _Learner

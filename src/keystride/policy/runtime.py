@@ -25,14 +25,14 @@ from keystride.policy.interface import (
 from keystride.reading import MIB, one_line, read_bytes
 from keystride.robot.description import Floats, Robot
 
-JOINT_VALUE_RANGES = (  # of what the file says of each joint
+JOINT_VALUE_RANGES = (  # allowed values of the metadata for each joint
     ("joint_stiffness", 0.0, 1000.0),  # N m/rad
     ("joint_damping", 0.0, 100.0),  # N m s/rad
     ("default_joint_pos", -10.0, 10.0),  # rad
     ("action_scale", 1e-3, 10.0),  # rad
 )
 MOST_KEYFRAMES = 1000
-TRIAL_BYTES = 512 * MIB  # that a graph may allocate for one robot
+TRIAL_BYTES = 512 * MIB  # memory that a graph may allocate for one robot
 
 
 class RobotState(Protocol):

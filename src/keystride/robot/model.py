@@ -16,7 +16,7 @@ from keystride.robot.kinematics import standing_height
 from keystride.robot.model_file import check_model_file
 
 PHYSICS_DT = 0.005  # s
-BUILT_IN_MODELS = Path(__file__).parent  # they need no check
+BUILT_IN_MODELS = Path(__file__).parent  # these need no check
 FREE_JOINT = 7  # coordinates: position and quaternion
 NOT_READABLE = (ValueError, RuntimeError)  # what MuJoCo raises for models
 SUPPLY_VOLTAGE = 28.0  # V; torque and speed do not depend on it, only the split into current and voltage does

@@ -104,7 +104,7 @@ def _scan(path: Path, found: _Found) -> None:
     found.bytes += len(content)
     included = found.bytes > len(content)
     open_elements: list[str] = []
-    parser = expat.ParserCreate("UTF-8")  # like MuJoCo, whatever the file declares
+    parser = expat.ParserCreate("UTF-8")  # like MuJoCo, which ignores the declared encoding
 
     def place() -> str:
         return f"{path}:{parser.CurrentLineNumber}"

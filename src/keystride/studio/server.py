@@ -1,4 +1,4 @@
-"""The studio's server: each browser that is admitted gets a session of its own."""
+"""The studio's server: each browser that is admitted gets its own session."""
 
 import threading
 import warnings

@@ -88,7 +88,7 @@ class StudioSession:
         self._tabs.exit(self._tab, self._leave, self.leave())
 
     def leave(self) -> Work:
-        """End the session and return its work. A running deployment is stopped, because nobody watches it any more."""
+        """End the session and return its work. A running deployment is stopped, because nobody is watching it."""
         self._live_run.close()
         self._closed.set()
         self._forecaster.close()
@@ -255,7 +255,7 @@ class StudioSession:
     # What the page asks for.
 
     def _on_event(self, name: str, value: Any) -> None:
-        urgent = self._urgent.get(name)  # bypasses the queue, whatever the session's thread is doing
+        urgent = self._urgent.get(name)  # bypasses the queue, because the session's thread may be busy
         if urgent is not None:
             urgent()
             return

@@ -285,7 +285,7 @@ class DraftsFolder:
         return tuple(found)
 
     def titles(self, open_tabs: frozenset[str]) -> dict[str, str]:
-        """Return the tab of each draft by a title of its own, without those of open tabs."""
+        """Return the tabs of the drafts by unique titles, without those of open tabs."""
         found: dict[str, str] = {}
         for draft in self.entries():
             if draft.tab not in open_tabs:

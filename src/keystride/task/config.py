@@ -106,7 +106,7 @@ class TaskConfig:
     goals: Literal["position", "pose", "any"] = "position"
     """Which components keyframes have: position alone, all five, or a random subset for each episode."""
     demonstrate: tuple[Literal["leap", "posture", "backward"], ...] = ("leap", "posture", "backward")
-    """Kinds of episodes in which the replayed clip is shown to a policy that imitates. Leave out what it does better by now."""
+    """Kinds of episodes in which an imitating policy is shown the replayed clip. Leave out what it already does better."""
     max_keyframes: int = 5
     """Largest number of keyframes that the policy sees at once."""
     see: Literal["all", "next"] = "all"

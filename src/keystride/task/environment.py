@@ -34,9 +34,9 @@ from keystride.task.terminations import at_joint_limit, fallen
 Single = NDArray[np.float32]
 MET_DISTANCE = 0.2  # m: a keyframe nearer than this counts as met in the metrics
 ERROR_SMOOTHING = 0.98  # share of the smoothed errors, which the kernel widths follow, that is kept at each update
-BEHIND = -0.03  # m: nearer keyframes do not say which way to walk
+BEHIND = -0.03  # m: closer keyframes do not say which way to walk
 SHOWN_AFTER = 12  # control steps after its keyframe for which a clip is still shown: a leap has to be landed
-SHOWN_BEND, SHOWN_DROP = 0.5, 0.15  # rad and m: farther from the clip than this, its actions no longer help
+SHOWN_BEND, SHOWN_DROP = 0.5, 0.15  # rad and m, distance from the clip beyond which its actions no longer help
 CONTACT_FORCE = 1.0  # N on a foot that is on the ground
 UNKNOWN_SWING = (
     50  # control steps that a foot counts as having been in the air when an episode begins: no swing is that short

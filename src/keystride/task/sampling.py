@@ -184,7 +184,7 @@ def _in_clip(library: Library, rows: Indices, yaw: Floats) -> StartState:
 
 
 def _stand_where(robot: Robot, start: StartState, chosen: Bools) -> StartState:
-    """Return start states that stand still, facing the same way, where chosen."""
+    """Return the start states, replaced where chosen by standing still with the same heading."""
     pick = chosen[:, None]
     height = float(standing_height(robot, robot.stance))
     return StartState(
@@ -245,7 +245,7 @@ def _everyday_goals(
     radius = np.where(kind == 0, speed * moving * random.uniform(0.1, 1.0, size=shape), 0.0)
     most = np.minimum(ranges.turn_rate * moving, np.pi)
     anywhere = random.uniform(-1.0, 1.0, size=shape) * most
-    chance = random.random(shape)  # of those who go elsewhere, some keep their yaw and some turn to where they go
+    chance = random.random(shape)  # of those that go elsewhere, some keep their yaw and some turn towards their goal
     going = np.where(chance < 0.4, 0.0, np.where(chance < 0.7, np.clip(direction, -most, most), anywhere))
     turn = np.choose(kind, [going, anywhere, np.zeros(shape)])
     first = geometry.yaw_of(start.orientation)[:, None]

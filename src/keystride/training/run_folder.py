@@ -49,7 +49,7 @@ class RunFolder:
             saved = read_settings(newest)
             trainer.load(newest, episodes=_same_episodes(saved, stage))
             rate = stage.config.learner.ppo.learning_rate
-            if saved["learner"]["ppo"]["learning_rate"] != rate:  # otherwise it goes on adapting from where it was
+            if saved["learner"]["ppo"]["learning_rate"] != rate:  # otherwise the adapted rate is kept
                 trainer.ppo.set_learning_rate(rate)
         elif self.config.start_from is not None:
             self._start_from(self.config.start_from)

@@ -38,7 +38,7 @@ class StatusStream:
 
     @contextmanager
     def follow(self, deployment: Deployment) -> Iterator[None]:
-        """Write a line every EVERY seconds, from a thread of its own."""
+        """Write a line every EVERY seconds, on a separate thread."""
         if self._descriptor is None:
             yield
             return

@@ -15,7 +15,7 @@ from keystride.keyframes.goals import CONTROL_DT
 from keystride.plotting import arrows, styled_figure
 from keystride.robot.description import Floats
 
-MAX_PATHS = 60  # more would only blacken the picture
+MAX_PATHS = 60  # more would only blacken the plot
 
 
 def trajectories(rollouts: Mapping[str, EpisodeRollout]) -> Any:
@@ -149,7 +149,7 @@ def _paths(axes: Any, rollout: EpisodeRollout, colour: str) -> None:
 
 
 def _last(rollout: EpisodeRollout, e: int) -> int:
-    """Return the control step of the last keyframe, after which robots only come to rest."""
+    """Return the control step of the last keyframe; after it, robots only come to rest."""
     return int(rollout.goals.step[e].max())
 
 

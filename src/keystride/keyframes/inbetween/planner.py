@@ -1,4 +1,4 @@
-"""Waypoints between the keyframes of a script, so that a policy always sees keyframes like those of its training.
+"""Waypoints between the keyframes of a script, so that a policy always sees keyframes like those it was trained on.
 
 A script may ask for five metres in ten seconds, or for nothing at all for a minute; a policy was trained on keyframes
 half a second to a second apart. The planner fills such gaps: it waits, turns, walks and arrives when due. Everything
@@ -34,15 +34,15 @@ from keystride.keyframes.inbetween.segments import DEFAULT_PACE, Pace, Segments,
 from keystride.keyframes.postures import Posture
 from keystride.robot.description import Floats
 
-WAYPOINT_SPACING = 0.75  # of the longest trained gap: policies do worse at the edge of their training ranges
+WAYPOINT_SPACING = 0.75  # share of the longest trained gap: policies do worse at the edge of their training ranges
 
 
 @dataclass(frozen=True)
 class WaypointPlan:
-    """Keyframes and waypoints in the order of their times; unused rows at the end."""
+    """Keyframes and waypoints in order of time; unused rows at the end."""
 
     goals: Goals  # (E, N + W)
-    path: Floats  # (E, N + W, 3) x, y, yaw, with what keyframes leave open filled in
+    path: Floats  # (E, N + W, 3) x, y, yaw, with open values filled in
     soft: Mask  # (E, N + W) whether a row is a waypoint
 
 
@@ -69,7 +69,7 @@ def hold(
     pace: Pace = DEFAULT_PACE,
     seconds: float = 10.0,
 ) -> WaypointPlan:
-    """Return waypoints after the last keyframe: an unhurried way to a pose (E, 3) x, y, yaw, which is then held for some seconds.
+    """Return waypoints after the last keyframe: a slow path to a pose (E, 3) x, y, yaw, which is then held for some seconds.
 
     The robot keeps the posture that the last keyframe asked for, or stands.
     """
@@ -82,7 +82,7 @@ def hold(
 def _held(
     goals: Goals, pose: Floats, present: Present, ranges: TrainedRanges, stance: Posture, pace: Pace, seconds: float
 ) -> Goals:
-    """Return (E, 2) the pose when it is reached, and at the end."""
+    """Return two keyframes (E, 2) that hold the pose: when it is reached, and at the end."""
     away = np.linalg.norm(pose[:, :2] - present.position, axis=1)
     turn = np.abs(geometry.wrap(pose[:, 2] - present.yaw))
     turns = np.where(away > pace.still, 2 * np.pi, turn) / pace.turn_rate
@@ -101,7 +101,7 @@ def _held(
 
 
 def _pieces(step: StepArray, segments: Segments, ranges: TrainedRanges) -> StepArray:
-    """Return the number of parts (E, N - 1) that each gap is divided into: one where it is no longer than in training."""
+    """Return the number of parts (E, N - 1) into which each gap is divided: one if it is no longer than in training."""
     gap = np.diff(step, axis=1)
     shortest, longest = ranges.gap_steps
     seconds = gap * CONTROL_DT
@@ -119,7 +119,7 @@ def _pieces(step: StepArray, segments: Segments, ranges: TrainedRanges) -> StepA
 
 @dataclass(frozen=True)
 class _Waypoints:
-    """The waypoints of all robots, one after another: W in total."""
+    """The waypoints of all robots, concatenated: W in total."""
 
     robot: NDArray[np.intp]  # (W,)
     goals: Goals  # (1, W)
@@ -151,7 +151,7 @@ def _waypoints(
 def _soft_goals(
     step: StepArray, position: Floats, height: Floats, tilt: Floats, yaw: Floats, posture: Floats, ranges: TrainedRanges
 ) -> Goals:
-    """Return (1, W) keyframes of what is known (not NaN), and of what the policy has been trained for."""
+    """Return keyframes (1, W) with the components that are known (not NaN) and that the policy was trained on."""
     known = np.isin(COMPONENTS, ranges.components)
     there = np.stack(
         [np.ones(len(step), bool), *~np.isnan(tilt.T), np.ones(len(step), bool), ~np.isnan(posture[:, 0])], axis=1

@@ -11,8 +11,8 @@ from keystride import geometry
 from keystride.keyframes.goals import COMPONENTS, CONTROL_DT, Goals, used
 from keystride.robot.description import Floats
 
-SHORTEST_MOVE = 0.25  # m: below, the direction to the next keyframe means little
-RANGE_TOLERANCE = 0.05  # share of a limit by which it may be exceeded: scripts are written in round figures
+SHORTEST_MOVE = 0.25  # m, distance below which the direction to the next keyframe means little
+RANGE_TOLERANCE = 0.05  # share of a limit by which it may be exceeded, because scripts are written in round figures
 Mask = NDArray[np.bool_]
 
 
@@ -23,15 +23,15 @@ class TrainedRanges:
     gap_s: tuple[float, float] = (0.5, 1.0)
     """Seconds from one keyframe to the next."""
     distance_m: tuple[float, float] = (0.0, 1.0)
-    """Metres over the ground; keyframes taken from clips begin at standing still."""
+    """Metres over the ground, from 0 (standing still) for keyframes taken from clips."""
     direction_rad: tuple[float, float] = (-pi / 3, pi / 3)
-    """Where the next keyframe lies, from the heading at the one before; positive to the left."""
+    """Direction to the next keyframe, relative to the heading at the previous one; positive to the left."""
     turn_rad: tuple[float, float] = (-pi / 3, pi / 3)
     """Change of yaw."""
     speed_m_s: tuple[float, float, float] = (2.0, 2.0, 2.0)
-    """Fastest on average from one keyframe to the next: ahead, sideways, backwards."""
+    """Highest average speeds from one keyframe to the next: ahead, sideways, backwards."""
     turn_rate_rad_s: float = 2 * pi / 3
-    """Fastest turn on average from one keyframe to the next."""
+    """Highest average turn rate from one keyframe to the next."""
     height_m: tuple[float, float] = (0.12, 0.55)
     """Height of the base above the ground; those of the authored clips, from lying down to leaping."""
     components: tuple[str, ...] = COMPONENTS
@@ -85,7 +85,7 @@ def exceeds(values: Floats, limits: tuple[float, float]) -> Mask:
 
 
 def departures(goals: Goals, path: Floats, ranges: TrainedRanges, start: Floats) -> list[Departure]:
-    """Return where one robot's keyframes (1, N), in the order of their times, leave the ranges.
+    """Return where one robot's keyframes (1, N), in order of time, leave the ranges.
 
     path (N, 3) is x, y, yaw at each, with what a keyframe leaves open filled in; start (3,) is where the robot begins.
     """
@@ -127,7 +127,7 @@ def departures(goals: Goals, path: Floats, ranges: TrainedRanges, start: Floats)
 
 
 def _fastest(ranges: TrainedRanges, direction: Floats) -> Floats:
-    """Return the largest trained speed in each direction, m/s: an ellipse through those ahead (or backwards) and sideways."""
+    """Return the highest trained speed in each direction, m/s: an ellipse through the speeds ahead (or backwards) and sideways."""
     ahead, sideways, back = ranges.speed_m_s
     along = np.where(np.cos(direction) >= 0, ahead, back)
     return 1.0 / np.hypot(np.cos(direction) / along, np.sin(direction) / sideways)

@@ -35,7 +35,7 @@ class Present:
 
 @dataclass(frozen=True)
 class Shape:
-    """How the robot holds itself; NaN where it is left open."""
+    """Height, tilt and posture of the robot; NaN where they are left open."""
 
     height: Floats  # (E, N)
     tilt: Floats  # (E, N, 2) roll, pitch
@@ -78,7 +78,7 @@ def find_events(goals: Goals, present: Present, stance: Posture, pace: Pace) -> 
 
 
 def _filled(place: Floats, asked: Mask, step: StepArray, pace: Pace) -> Floats:
-    """Fill in positions that keyframes leave open: the last one if the next can be reached from there in time, else on the way."""
+    """Fill in open positions: the previous one if the next can still be reached from there in time, else a point in between."""
     events = np.arange(place.shape[1])
     before = np.maximum.accumulate(np.where(asked, events, 0), axis=1)
     after = np.minimum.accumulate(np.where(asked, events, len(events))[:, ::-1], axis=1)[:, ::-1]
@@ -93,7 +93,7 @@ def _filled(place: Floats, asked: Mask, step: StepArray, pace: Pace) -> Floats:
 
 
 def latest_row(goals: Goals, present: Present) -> NDArray[np.intp]:
-    """Return (E, 1) the row of the last keyframe that has been due; the first one where there was none."""
+    """Return the row (E, 1) of the latest keyframe that has been due, or the first row if none has."""
     past = used(goals) & (goals.step <= present.step[:, None])
     return np.where(past, goals.step, -1).argmax(axis=1)[:, None]
 
@@ -126,7 +126,7 @@ def _shapes(
     yaw: Floats,
     stance: Posture,
 ) -> tuple[Shape, Mask]:
-    """Return how the robot holds itself from each event on, until something changes; and whether that is standing."""
+    """Return the shape of the robot from each event until the next change, and whether it is that of standing."""
     rows = np.concatenate([latest_row(goals, present), order], axis=1)  # (E, N)
     here = np.arange(len(rows))[:, None]
     before = used(goals)[here, rows[:, :1]] & (goals.step[here, rows[:, :1]] <= present.step[:, None])
@@ -139,7 +139,7 @@ def _shapes(
 
 @dataclass(frozen=True)
 class _Chords:
-    """The straight lines from each event to the next, and the time there is for them; (E, N - 1) each."""
+    """The straight lines from each event to the next, and the time available for them; (E, N - 1) each."""
 
     begin: Floats  # (E, N - 1, 2)
     end: Floats
@@ -147,7 +147,7 @@ class _Chords:
     direction: Floats  # rad
     moves: Mask  # whether the two events are different places
     seconds: Floats  # from one event to the next
-    walk: Floats  # s that walking there takes at leisure
+    walk: Floats  # s that walking there takes at the default pace
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class _Turns:
     turn_in: Floats
     turn_out: Floats
     along: Mask
-    first: Floats  # s at leisure
+    first: Floats  # s at the default pace
     last: Floats
 
 
@@ -284,7 +284,7 @@ def _on_the_spot(turn: Floats, along: Mask, ranges: TrainedRanges, pace: Pace) -
 
 
 def _times(chords: _Chords, turns: _Turns, speed_in: Floats, pace: Pace) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return (E, N - 1) s of waiting, turning, walking, and turning again; together, the time there is."""
+    """Return the seconds (E, N - 1) of waiting, turning, walking and turning again; their sum is the available time."""
     only_turns = np.where(np.abs(turns.turn) > 1e-6, np.abs(turns.turn) / pace.turn_rate + pace.turn_setup, 0.0)
     needed = turns.first + turns.last + np.where(chords.moves, chords.walk, 0.0)
     needed = np.where(turns.along, needed, np.maximum(needed, only_turns))

@@ -26,7 +26,7 @@ class Key:
     pose: str | Footing | Posture  # name of a posture, a footing, or a posture of the robot
     seconds: float
     hold: float = 0.0
-    tag: str = ""  # what the robot is doing from the start of the move to the end of the hold; none: as before
+    tag: str = ""  # tags from the start of the move to the end of the hold; none: unchanged
     yaw: float = 0.0  # rad, of the trunk over feet that stay
 
 
@@ -53,9 +53,9 @@ def perform_act(robot: Robot, *keys: Key, lead: float = 0.4, settle: float = 0.4
 
 
 def place_key(robot: Robot, key: Key, feet_now: Floats) -> Placed:
-    """Return the pose in the world: of all places for the base, the one that moves its planted feet least.
+    """Return the pose in the world, placing the base so that its planted feet move least.
 
-    On four feet they are compared with the standing robot's, so that nothing wanders; on fewer, with where they are.
+    On four feet they are compared with the standing robot's, which prevents drift; on fewer, with their present places.
     """
     pose = posture(key.pose, robot)
     tilt = geometry.from_roll_pitch_yaw(np.array([pose.roll, pose.pitch, 0.0]))
@@ -98,8 +98,8 @@ def _turns(u: Floats, raised: float) -> tuple[Floats, Floats]:
     return (u - 1 + SHIFT_SHARE) / SHIFT_SHARE, u / (1 - SHIFT_SHARE)
 
 
-SHIFT_SHARE = 0.5  # of the time of a move in which a foot rises or comes down
-STEP_ORDER = (2, 1, 3, 0)  # a hind foot, then the front foot across
+SHIFT_SHARE = 0.5  # share of the time of a move in which a foot rises or comes down
+STEP_ORDER = (2, 1, 3, 0)  # a hind foot, then the diagonally opposite front foot
 
 
 def _steps(before: Floats, after: Floats) -> bool:
@@ -135,13 +135,13 @@ class Jump:
 
     apex: float = 0.5  # m
     forward: float = 0.0  # m/s in the flight
-    turn: float = 0.0  # rad in all
-    pose: str = "tuck"  # the posture at the apex; its pitch is the apex's too
-    spin: float = 0.0  # rad/s, nose down: of the pitch in the flight
+    turn: float = 0.0  # rad in total
+    pose: str = "tuck"  # the posture at the apex, whose pitch it also defines
+    spin: float = 0.0  # rad/s, rate of the pitch in flight, nose down
     crouch: float = 0.2  # m
-    release: float = 0.335  # m, where the feet leave the ground, and where they meet it again
-    lean: float = 0.4  # share of the way over its planted feet for which the base first leans back
-    overrun: float = 0.4  # share of the braking way that the base goes too far, and comes back
+    release: float = 0.335  # m, height at which the feet leave the ground and meet it again
+    lean: float = 0.4  # share of the path over the planted feet by which the base first leans back
+    overrun: float = 0.4  # overshoot of the base as a share of the braking distance
     lead: float = 0.4  # s of standing before and after
     lower: float = 0.5  # s from standing into the crouch
     push: float = 0.2  # s
@@ -237,7 +237,7 @@ class Course:
 
 
 def _feet(robot: Robot, jump: Jump, t: Floats) -> Floats:
-    """Return (T, 4, 3) planted until take-off, in the apex's pose half way, planted from landing on."""
+    """Return the feet (T, 4, 3): planted until take-off, in the pose of the apex halfway, planted again after landing."""
     _, _, fly, land, recover, _ = jump.times
     start = standing_feet(robot)
     rest = _base(robot, jump, np.array([recover + jump.recover]))[0]

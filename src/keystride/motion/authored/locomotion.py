@@ -30,21 +30,21 @@ from keystride.motion.tagging import Segment
 from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import standing_height
 
-SHORTEST_STEP = 0.0005  # m: a foot that would land nearer than this to where it stands stays there
+SHORTEST_STEP = 0.0005  # m: a foot that would move less stays where it is
 FULL_STEP = 0.04  # m: shorter steps are lower, too
-TURN_RADIUS = 0.4  # m: what turning on the spot adds to the speed of stepping; beyond the feet, for quick short steps
+TURN_RADIUS = 0.4  # m, lever arm of turning on the spot; larger than that of the feet, for quick short steps
 
 
 @dataclass(frozen=True)
 class Path:
-    """The commanded way of the base over the ground, on a fine clock."""
+    """The commanded path of the base over the ground, finely sampled in time."""
 
     t: Floats  # (N,) s
     place: Floats  # (N, 2) m
     heading: Floats  # (N,) rad
 
     def under(self, spot: Floats, time: float) -> Floats:
-        """Return (2,) where a spot (2,) of the moving frame is in the world at a time."""
+        """Return the position (2,) in the world, at a time, of a point (2,) of the moving frame."""
         place = [np.interp(time, self.t, self.place[:, axis]) for axis in range(2)]
         return geometry.rotate_yaw(np.interp(time, self.t, self.heading), spot) + place
 
@@ -88,7 +88,7 @@ def swings_of(path: Path, phase: Floats, duty: Floats, height: Floats, spot: Flo
 
 
 def foot_motion(t: Floats, swings: list[Swing], spot: Floats, radius: float) -> Floats:
-    """Return (N, 3) the foot's centre: it rests on the ground, but for its swings."""
+    """Return the foot's centre (N, 3), which rests on the ground except during swings."""
     feet = np.tile([*spot, radius], (len(t), 1))
     for swing in swings:
         u = (t - swing.lift) / (swing.touch - swing.lift)
@@ -100,7 +100,7 @@ def foot_motion(t: Floats, swings: list[Swing], spot: Floats, radius: float) -> 
 
 
 def foot_load(t: Floats, swings: list[Swing], fade: float = 0.12) -> Floats:
-    """Return (N,) what the foot carries, in quarters of the robot's weight: 1 when standing, and on average over strides."""
+    """Return the load (N,) on the foot in quarters of the robot's weight: 1 when standing and on average over a stride."""
     if not swings:
         return np.ones_like(t)
     load = 1.0 - minimum_jerk((t - swings[0].lift + fade) / fade)
@@ -248,7 +248,7 @@ def _figures(score: tuple[Passage, ...], weight: Floats, speed: Floats) -> tuple
 
 
 def _touchdowns(score: tuple[Passage, ...]) -> Floats:
-    """Return (P, 4) touch-downs, each within half a stride of the passage before, so that a blend takes the shorter way."""
+    """Return touch-downs (P, 4), each within half a stride of the previous passage, so that a blend takes the shorter path."""
     return np.unwrap(np.array([passage.gait.touchdown for passage in score]), axis=0, period=1.0)
 
 

@@ -208,7 +208,7 @@ def _part(take: FittedClip, name: str, span: tuple[int, int], robot: Robot, meta
 
 
 def sliced(clip: Clip, name: str, first: int, last: int, robot: Robot) -> Clip:
-    """Return some frames of a clip as a clip of its own, in the same place."""
+    """Return some frames of a clip as a separate clip, in the same place."""
     rows = slice(first, last)
     return make_clip(name, robot, clip.base_position[rows], clip.base_orientation[rows], clip.joint_angles[rows])
 

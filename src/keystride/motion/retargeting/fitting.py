@@ -25,8 +25,8 @@ from keystride.robot.description import Floats, Robot
 from keystride.robot.kinematics import feet_from_joints, joints_from_feet
 
 EASE_FRAMES = 4  # frames over which a correction of the trunk comes and goes
-CORRECTION_ROUNDS = 4  # of corrections; each leaves a small part of what it found
-KNEELING_HIP = 0.22  # m: an animal that rears with its hips below sits up on its haunches, and the robot on its knees
+CORRECTION_ROUNDS = 4  # each round leaves a small remainder
+KNEELING_HIP = 0.22  # m: an animal that rears with lower hips sits on its haunches, and the robot on its knees
 CLAMPED = 0.01  # m: a frame counts as clamped from this correction on
 SMOOTHING_ROUNDS = 12
 SPEED_MARGIN = 0.97  # of the motor's speed
@@ -41,10 +41,10 @@ class FitSettings:
 
 @dataclass(frozen=True)
 class FittedClip:
-    """A clip, and how far it is from what was asked for."""
+    """A clip and its deviations from the requested motion."""
 
     clip: Clip
-    residual: Floats  # (T, 4) m between the robot's feet and the wanted ones; no rows where nothing was retargeted
+    residual: Floats  # (T, 4) m between the robot's feet and the wanted ones; no rows if nothing was retargeted
     clamped: Flags  # (T,) frames in which reach, limits or ground moved trunk or feet
 
 
@@ -65,7 +65,7 @@ def fit(trunk: Trunk, wanted: Floats, planted: Flags, *, name: str, robot: Robot
 
 
 def _above_ground(position: Floats, orientation: Floats, joints: Floats, robot: Robot) -> tuple[Floats, Floats, Floats]:
-    """Return the base raised where smoothing for the motors let a foot dip into the ground; and where the feet then are."""
+    """Return the base, raised where smoothing for the motors let a foot dip into the ground, and the resulting feet."""
     reached = position[:, None] + geometry.rotate(orientation[:, None], feet_from_joints(robot, joints))
     lift = _eased(np.maximum(robot.foot_radius - reached[..., 2], 0.0).max(axis=1))[:, None] * [0.0, 0.0, 1.0]
     return position + lift, orientation, reached + lift[:, None]

@@ -1,4 +1,4 @@
-"""`keystride deploy` as a process with a pseudo-terminal of its own, as if a person had started it.
+"""`keystride deploy` as a process with its own pseudo-terminal, as if a person had started it.
 
 The terminal is what makes this safe: a key on it is the deployment's own emergency stop, and if the studio dies for any
 reason, the terminal closes and the deployment goes to damping by itself. No part of the deployment runs here.

@@ -190,7 +190,7 @@ class KeyframePanel:
         self._touched.clear()
 
     def late(self) -> bool:
-        """Return once whether a control was not overwritten that is no longer being moved."""
+        """Return whether a control that was left alone while the user moved it can be updated now; true only once."""
         if not self._behind or time.monotonic() - max(self._touched.values(), default=0.0) <= JUST_TOUCHED:
             return False
         self._behind = False

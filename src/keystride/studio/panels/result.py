@@ -149,7 +149,7 @@ EXPORTS: dict[str, Callable[[Recording], tuple[str, bytes]]] = {
 
 
 class Exporter:
-    """Makes one file at a time in a thread of its own and sends it to the browser."""
+    """Makes one file at a time on a separate thread and sends it to the browser."""
 
     def __init__(self, client: viser.ClientHandle, set_busy: Callable[[bool], None]) -> None:
         self._client, self._set_busy = client, set_busy

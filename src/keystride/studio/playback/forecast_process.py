@@ -1,4 +1,4 @@
-"""Forecasts in a process of their own, so that they do not slow down playback. Messages are lines of JSON."""
+"""Forecasts in a separate process, so that they do not slow down playback. Messages are lines of JSON."""
 
 import json
 import os
@@ -26,7 +26,7 @@ MOST_PROCESSES = 4  # over all sessions; each takes more than 100 MB
 
 
 class ProcessQueue:
-    """Limits the number of processes. Whoever comes too late starts when another one ends, in the order of asking.
+    """Limits the number of processes. Further ones start when another one ends, in the order of their requests.
 
     `start` starts a process and returns whether it did.
     """
@@ -65,7 +65,7 @@ PROCESSES = ProcessQueue(MOST_PROCESSES)
 
 
 class Forecaster:
-    """Sends questions to the process and passes on its answers, from a thread of its own.
+    """Sends questions to the process and passes on its answers, on a separate thread.
 
     The process starts with the first question, or once one of another session ends if too many are running.
     """
