@@ -163,7 +163,7 @@ def _print_table(imported: list[Imported], console: Console) -> None:
     table = Table(title="Quality", title_justify="left", box=None, header_style="bold")
     table.add_column("clip", no_wrap=True)
     table.add_column("tags")
-    for heading in ("s", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "toes mm"):
+    for heading in ("s", "m/s", "penetration mm", "slide m/s", "at limit %", "joint rad/s", "toes mm"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in imported:
         tags = escape(one_line(", ".join(one.clip.tags)))

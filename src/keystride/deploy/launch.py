@@ -231,7 +231,7 @@ def take_motors(connection: Connection, interface: str, robot: Robot, say: Calla
     except ServiceError as error:
         held = connection.active_service()
         left = f"the motion service {held} holds its motors" if held else "the state of its motors is unknown"
-        raise Refused(f"{error}; the robot was told to lie down, {left}") from error
+        raise Refused(f"{error}; the robot was asked to lie down, {left}") from error
     connection.released = released
     say(f"released the motion service {', '.join(released)}" if released else "no motion service holds the motors")
     if released:  # the service no longer sends commands, so those of other programs can be detected

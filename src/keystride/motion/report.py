@@ -80,7 +80,7 @@ def _tag_band(axes: Any, segments: Sequence[Segment], clip: Clip) -> None:
             axes.text(first / clip.fps, 0.5, f" {tag}", va="center", fontsize=7, color=tag_text_colour(tag))
 
 
-CLIP_HEADINGS = ("seconds", "m/s", "sunk mm", "slide m/s", "at limit %", "joint rad/s", "motor %", "airborne %")
+CLIP_HEADINGS = ("seconds", "m/s", "penetration mm", "slide m/s", "at limit %", "joint rad/s", "motor %", "airborne %")
 
 PAGE_TEMPLATE = Template("""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>$title</title>

@@ -118,7 +118,7 @@ def test_the_dog_stands_where_the_file_says(tmp_path: Path):
 def test_another_skeleton_and_another_unit_are_told_apart(tmp_path: Path):
     path = tmp_path / "stand.bvh"
     path.write_text(dog_bvh().replace("LeftHand", "LeftPaw"))
-    with pytest.raises(ImportProblem, match="another skeleton: no node LeftHand_end"):
+    with pytest.raises(ImportProblem, match="wrong skeleton: no node LeftHand_end"):
         read_capture(path, "stand", load_skeleton())
     path.write_text(dog_bvh(unit=0.01))
     with pytest.raises(ImportProblem, match="wrong unit"):

@@ -133,7 +133,7 @@ def test_other_layouts_are_named(tmp_path: Path):
     with pytest.raises(ImportProblem, match="3 values in row 0, 19 expected"):
         read_csv(tmp_path / "short.csv", "short", GO2)
     np.savez(tmp_path / "other.npz", a=1)
-    with pytest.raises(ImportProblem, match="another layout: keys a"):
+    with pytest.raises(ImportProblem, match="wrong layout: keys a"):
         read_npz(tmp_path / "other.npz", "other", GO2)
     (tmp_path / "not.npz").write_bytes(b"PK\x03\x04 and nothing more")
     with pytest.raises(FileError, match="truncated"):
@@ -142,5 +142,5 @@ def test_other_layouts_are_named(tmp_path: Path):
 
 def test_an_archive_of_another_robot_is_refused(tmp_path: Path):
     save_clip(replace(SWAY, joint_names=tuple(f"joint_{n}" for n in range(12))), tmp_path / "other.npz")
-    with pytest.raises(ImportProblem, match="another skeleton: joints joint_0"):
+    with pytest.raises(ImportProblem, match="wrong skeleton: joints joint_0"):
         read_npz(tmp_path / "other.npz", "other", GO2)

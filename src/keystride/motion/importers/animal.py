@@ -140,7 +140,7 @@ def load_skeleton(path: Path | None = None) -> Skeleton:
 def capture_from_bvh(name: str, bvh: Bvh, skeleton: Skeleton) -> Capture:
     missing = sorted({*skeleton.hips, *skeleton.toes} - set(bvh.names))
     if missing:
-        raise ImportProblem(f"another skeleton: no node {', '.join(missing)} (expected the {skeleton.name} skeleton)")
+        raise ImportProblem(f"wrong skeleton: no node {', '.join(missing)} (expected the {skeleton.name} skeleton)")
     nodes = node_positions(bvh)[..., CYCLES[skeleton.up]] * skeleton.unit  # (T, N, 3) m
     hips = nodes[:, [bvh.names.index(node) for node in skeleton.hips]]
     toes = nodes[:, [bvh.names.index(node) for node in skeleton.toes]]

@@ -25,7 +25,7 @@ LEGS = ("FL", "FR", "RL", "RR")
 
 
 class ImportProblem(FileError):
-    """A file cannot be imported: it is truncated, of another skeleton, not finite, or in the wrong unit."""
+    """A file cannot be imported: it is truncated, of the wrong skeleton, not finite, or in the wrong unit."""
 
 
 def require_finite(values: Floats, what: str) -> None:
@@ -155,7 +155,7 @@ def parse_table(text: str) -> Floats:
 def _row(line: str, number: int) -> list[float]:
     count = line.count(",") + 1
     if count != COLUMNS:
-        raise ImportProblem(f"truncated or another layout: {count} values in row {number}, {COLUMNS} expected")
+        raise ImportProblem(f"truncated or wrong layout: {count} values in row {number}, {COLUMNS} expected")
     try:
         return [float(word) for word in line.split(",")]
     except ValueError as error:
@@ -176,13 +176,13 @@ def read_npz(path: Path, name: str, robot: Robot, order: tuple[str, ...] = LEGS)
         return [_own(arrays, name, robot)]
     if arrays.keys() >= TRACKING_KEYS:
         return [take_as_is(_tracking(arrays, name, order), robot)]
-    raise ImportProblem(f"another layout: keys {one_line(', '.join(sorted(arrays)))}")
+    raise ImportProblem(f"wrong layout: keys {one_line(', '.join(sorted(arrays)))}")
 
 
 def _own(arrays: dict[str, np.ndarray], name: str, robot: Robot) -> FittedClip:
     clip = clip_from_arrays(name, arrays)
     if len(clip.joint_names) != len(robot.joint_names) or set(clip.joint_names) != set(robot.joint_names):
-        raise ImportProblem(f"another skeleton: joints {one_line(', '.join(clip.joint_names[:3]), 60)}, ...")
+        raise ImportProblem(f"wrong skeleton: joints {one_line(', '.join(clip.joint_names[:3]), 60)}, ...")
     columns = [clip.joint_names.index(joint) for joint in robot.joint_names]
     poses = PoseTable(name, clip.fps, clip.base_position, clip.base_orientation, clip.joint_angles[:, columns])
     take = take_as_is(poses, robot)
@@ -199,7 +199,7 @@ def _tracking(arrays: dict[str, np.ndarray], name: str, order: tuple[str, ...]) 
     joints = _numbers(arrays, "joint_pos")
     bodies, turns = _numbers(arrays, "body_pos_w"), _numbers(arrays, "body_quat_w")
     if joints.ndim != 2 or joints.shape[1] != JOINTS:
-        raise ImportProblem(f"another skeleton: joint_pos is {joints.shape}, (frames, {JOINTS}) expected")
+        raise ImportProblem(f"wrong skeleton: joint_pos is {joints.shape}, (frames, {JOINTS}) expected")
     for what, values, width in (("body_pos_w", bodies, 3), ("body_quat_w", turns, 4)):
         if values.ndim != 3 or len(values) != len(joints) or values.shape[1] < 1 or values.shape[2] != width:
             raise ImportProblem(f"{what} is {values.shape}, ({len(joints)}, bodies, {width}) expected")

@@ -131,7 +131,7 @@ def frame_table(content: dict[str, Any], columns: int) -> Floats:
         if not isinstance(row, list):
             raise ImportProblem(f"frame {number} is not a list of {columns} numbers")
         if len(row) != columns:
-            raise ImportProblem(f"another layout: {len(row)} values in frame {number}, {columns} expected")
+            raise ImportProblem(f"wrong layout: {len(row)} values in frame {number}, {columns} expected")
         if not all(type(value) in (float, int) for value in row):
             raise ImportProblem(f"a value in frame {number} is not a number")
     try:

@@ -282,20 +282,20 @@ def _outcome(process: DeployProcess, step: str) -> str:
     ended = process.ended or {}
     last = process.lines[-1] if process.lines else "no output"
     reason = ended.get("reason") or last.removeprefix("error: ")
-    if _broke_off(process):
+    if _crashed(process):
         stopped = step == DRY_RUN and process.stopped  # the key ends the program, because it moves nothing
-        return "stopped: emergency stop" if stopped else f"broke off: exit code {process.exit_code}"
+        return "stopped: emergency stop" if stopped else f"ended unexpectedly: exit code {process.exit_code}"
     return f"{'stopped' if process.stopped or ended else REFUSED}: {reason}"
 
 
-def _broke_off(process: DeployProcess) -> bool:
+def _crashed(process: DeployProcess) -> bool:
     """Return whether a deployment that had begun ended without saying how."""
     return "state" in process.status and process.ended is None
 
 
 def _left_unknown(process: DeployProcess) -> str:
     """Return why the state of the robot is unknown after a deployment; empty if it is known."""
-    return "the deployment broke off" if _broke_off(process) else str(process.status.get("unknown", ""))
+    return "the deployment ended unexpectedly" if _crashed(process) else str(process.status.get("unknown", ""))
 
 
 def _release_after(process: DeployProcess) -> None:

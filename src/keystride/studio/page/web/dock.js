@@ -139,7 +139,7 @@ function showQuestion(asked) {
   lastButton().focus();
 }
 
-// The stop bar is shown while a deployment runs, whatever tab is open. Its button, Escape and Space are the emergency stop.
+// The stop bar is shown while a deployment runs, whichever tab is open. Its button, Escape and Space are the emergency stop.
 const stopBar = document.createElement("div");
 stopBar.id = "ks-stop";
 stopBar.setAttribute("role", "alert");

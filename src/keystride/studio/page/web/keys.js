@@ -44,7 +44,7 @@ const KEYS = {
 const LOCAL = { "?": toggleHelp, i: () => setRange(now.head, null), o: () => setRange(null, now.head), b: tapBeat };
 const ONCE = ["toggle", "add", "duplicate", "delete", "ripple", "shove", "paste", "cut"];
 
-// Keys that are not shortcuts: those typed into a text field or an open list, the arrows of a slider, and the own keys of
+// Keys that are not shortcuts: those typed into a text field or an open list, the arrows of a slider, and the keys of
 // a control that was reached with the Tab key. A tick box or button that was clicked does not take keys.
 let byTab = false;
 window.addEventListener("pointerdown", () => { byTab = false; }, true);
@@ -52,14 +52,14 @@ window.addEventListener("pointerup", (event) => { // a click on a slider's track
   event.target.closest?.(".mantine-Slider-root")?.querySelector("[role=slider]")?.focus({ preventScroll: true });
 }, true);
 
-// viser gives its sliders and number fields no names of their own; take them from the labels beside them.
+// viser gives its sliders and number fields no accessible names; take them from the labels beside them.
 function nameControls() {
   for (const control of document.querySelectorAll("#root :is([role=slider], input):is(:not([aria-label]), [aria-label=''])")) {
     if (["hidden", "file"].includes(control.type) || control.labels?.length) continue;
     let row = control.parentElement;
     while (row && !row.querySelector("label")) row = row.parentElement;
     const labels = row?.querySelectorAll("label") ?? [], name = labels[0]?.textContent.trim();
-    if (!name || labels.length > 1) continue; // the label of something else
+    if (!name || labels.length > 1) continue; // the label belongs to something else
     const parts = [...row.querySelectorAll(control.matches("[role=slider]") ? "[role=slider]" : "input")];
     const names = parts.length === name.split(",").length ? name.replace(/\s*\(.*/, "").split(",") : null;
     control.setAttribute("aria-label", parts.length > 1 && names ? `${names[parts.indexOf(control)].trim()} of ${name}` : name);
