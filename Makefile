@@ -1,10 +1,10 @@
-# The first use of any target makes .venv and installs into it; later uses start at once.
+# The first run of any target creates .venv and installs into it; later runs start immediately.
 #   make demo    the robot on a course of eleven keyframes: table, picture and replay in demo/
 #   make test    everything that CI checks
 #   make check   lint, formatting, types, import contracts, documentation
 #   make docs    the documentation as a web site, in site/
 #   make bench   the speed figures
-#   make fuzz    10,000 damaged files through all readers, and 200 kills of what writes files
+#   make fuzz    10,000 damaged files for all readers, and 200 kills of processes that write files
 
 PYTHON ?= python3
 EXTRAS := train,studio,video,deploy,gym,bench,docs,dev

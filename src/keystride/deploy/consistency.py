@@ -235,7 +235,7 @@ class PoseMonitor:
         self._reference: _Reference | None = None
 
     def restart(self) -> None:
-        """Accept the next pose whatever its position and heading."""
+        """Accept the next pose at any position and heading."""
         self._reference = None
 
     def contradiction(self, now: float, pose: Pose, odometry: LegOdometry) -> str:

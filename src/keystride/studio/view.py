@@ -257,6 +257,6 @@ def asks(keyframe: Keyframe) -> str:
 
 
 def _caption(number: int, odds: float | None, doubtful: bool, stale: bool) -> str:
-    """Labels in the scene have one colour, so odds from before the last edit are in brackets."""
+    """Return the label of a ghost. It has only one colour, so odds from before the last edit are in brackets."""
     chance = "" if odds is None else f"  ({round(100 * odds)}%)" if stale else f"  {round(100 * odds)}%"
     return f"{number}{chance}{'  !' if doubtful else ''}"

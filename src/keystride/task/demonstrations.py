@@ -62,7 +62,7 @@ def replayable_frames(robot: Robot, library: Library) -> Bools:
 
 
 def _starts(library: Library) -> Indices:
-    """Return every tenth frame of authored rare motions and of what leads up to them; few motions of a real dog can be replayed."""
+    """Return every tenth frame of authored rare motions and their lead-ups; few motions of a real dog can be replayed."""
     wanted = np.zeros(len(library), dtype=bool)
     nothing = np.zeros(0, dtype=np.intp)
     for rare in (*(library.tagged.get(tag, nothing) for tag in RARE_TAGS), backward_frames(library)):

@@ -71,7 +71,7 @@ def _is_free(port: int) -> bool:
 
 @contextlib.contextmanager
 def reserved_domain(domains: Sequence[int] = DOMAINS) -> Iterator[int]:
-    """Reserve a DDS domain in which no program on this computer takes part, such as the guard of an earlier run.
+    """Reserve a DDS domain that no program on this computer uses, such as the guard of an earlier run.
 
     Two deployments in the same domain would send commands to the same robot. Other callers, also in other processes, get
     other domains as long as the context lasts.

@@ -83,7 +83,7 @@ class Disturbances:
         return now - begun if now < until else 0.0
 
     def disturb_state(self, record: Record, now: float) -> Record:
-        """Return the state that the robot reports instead, not sealed."""
+        """Return the state that the robot reports instead, without its checksum."""
         if not self.active:
             self._state, self._before = record.copy(), now
             return record

@@ -163,7 +163,7 @@ class SimulatedGo2:
 
 
 def _turned(orientation: Floats, turn: Floats) -> Floats:
-    """Rotate an orientation by a small rotation vector, with MuJoCo's functions as this runs 500 times per second."""
+    """Rotate an orientation by a small rotation vector, with MuJoCo's functions because this runs 500 times per second."""
     small, result = np.array([1.0, *(turn / 2)]), np.empty(4)
     mujoco.mju_normalize4(small)
     mujoco.mju_mulQuat(result, orientation, small)

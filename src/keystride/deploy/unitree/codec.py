@@ -47,7 +47,7 @@ def new_low_cmd() -> Record:
 
 
 def encode_command(robot: Robot, command: MotorCommand) -> Record:
-    """Encode a command, not sealed yet."""
+    """Encode a command, without its checksum."""
     record = new_low_cmd()
     order = motor_order(robot)
     motors = record["motor_cmd"][: len(order)]
@@ -59,7 +59,7 @@ def encode_command(robot: Robot, command: MotorCommand) -> Record:
 
 
 def brake_record() -> Record:
-    """Return the command that brakes all leg motors of any robot, not sealed yet."""
+    """Return the command that brakes all leg motors of any robot, without its checksum."""
     record = new_low_cmd()
     motors = record["motor_cmd"][:LEG_MOTORS]
     motors["kd"], motors["dq"] = BRAKE, 0.0
@@ -119,7 +119,7 @@ def decode_state(robot: Robot, record: Record) -> LowReading:
 
 
 def encode_state(robot: Robot, sensed: "Sensed", tick: int) -> Record:
-    """Encode the state of a healthy robot, not sealed yet."""
+    """Encode the state of a healthy robot, without its checksum."""
     record = LOW_STATE.new()
     record["head"], record["level_flag"], record["tick"] = HEAD, LOW_LEVEL, tick % 2**32
     order = motor_order(robot)

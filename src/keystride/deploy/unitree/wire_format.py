@@ -90,7 +90,7 @@ def to_wire(struct: Struct, record: Record) -> bytes:
 
 
 def from_wire(struct: Struct, data: bytes) -> Record:
-    """Decode a stream. Raise ValueError for another encoding or length."""
+    """Decode a stream. Raise ValueError for an unexpected encoding or length."""
     stream, target = struct.wire
     if data[:2] not in CDR_HEADERS:
         raise ValueError(f"{struct.name}: unknown encoding {data[:2].hex()}")

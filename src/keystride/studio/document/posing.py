@@ -257,7 +257,7 @@ def _metres(value: float) -> float:
 
 
 def _round(angle: float, draft: Draft) -> float:
-    """Round an angle to a tenth of a degree, whatever the unit of the file."""
+    """Round an angle to a tenth of a degree, in either unit of the file."""
     if draft.angles == "degrees":
         return round(angle, 1) + 0.0
     return round(round(angle * 180 / pi, 1) * pi / 180, 5) + 0.0

@@ -113,7 +113,7 @@ class StageShapes:
 
 
 def wall(corners: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Vertices (2N, 3) and faces (2N, 3) of an upright wall along the outline (N, 2) of an obstacle."""
+    """Return vertices (2N, 3) and faces (2N, 3) of an upright wall along the outline (N, 2) of an obstacle."""
     count = len(corners)
     low, high = (np.column_stack([corners, np.full(count, height)]) for height in (0.0, WALL))
     here, after = np.arange(count), (np.arange(count) + 1) % count
