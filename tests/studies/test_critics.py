@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from keystride.commands.main import main
+from keystride.learner.config import CPU
 from keystride.studies.critics import (
     PAPER_GOAL_WEIGHT,
     Arm,
@@ -30,7 +31,7 @@ from keystride.studies.runs import (
 )
 from keystride.training.config import differences, plain_config
 
-ITERATION = 8 * 48  # control steps
+ITERATION = 8 * CPU.horizon  # control steps
 SIZES = ["--robots", "8", "--seeds", "1", "--processes", "1", "--episodes", "4"]
 SIZES += ["--evaluation-robots", "4", "--evaluation-steps", "80"]
 

@@ -26,7 +26,7 @@ class SizeArguments:
     seeds: int | None = None
     """Number of seeds, starting from 0. Default: 2."""
     robots: int | None = None
-    """Number of robots simulated in each run, over all processes. Default: 512."""
+    """Number of robots simulated in each run, over all processes. Default: 256."""
     evaluate_steps: int | None = None
     """Control steps between the evaluations that make up the learning curves. Default: 500,000."""
     evaluation_robots: int | None = None

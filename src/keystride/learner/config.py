@@ -194,7 +194,7 @@ PAPER = LearnerConfig()
 """The paper's hyperparameter table."""
 
 CPU = LearnerConfig(
-    environments=256,  # small batches: many updates, each with a step that its noise allows
+    environments=256,  # small batches: many updates, with steps that suit their noise
     horizon=16,
     average=0.98,
     network=NetworkConfig(

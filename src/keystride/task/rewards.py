@@ -22,10 +22,10 @@ CLEARANCE = 0.05  # m: how high dogs of this size lift their feet
 SWING = 0.24  # s for which dogs of this size have a foot in the air
 SHORT_SWING_MARGIN = 0.1  # s: a swing shorter than `SWING` by this much costs all that a swing can cost
 FOOT_DRAG = 1.0  # m/s over all feet at which the reward for footwork falls to 1 / e
-PACE = 0.3  # m/s or rad/s off a wanted pace of zero at which the reward for pace falls to 1 / e
-PACE_SHARE = 0.5  # of the wanted pace, by which that width grows
-FASTEST_PACE = 1.8  # m/s and rad/s: more is never wanted, however far away the keyframe is
-LAST_MOMENT = 0.1  # s before a keyframe is due; from then on the wanted pace is the distance over this time
+PACE = 0.3  # m/s or rad/s, error at which the reward for pace falls to 1 / e if the wanted pace is zero
+PACE_SHARE = 0.5  # share of the wanted pace by which that width grows
+FASTEST_PACE = 1.8  # m/s and rad/s, largest wanted pace, however far away the keyframe is
+LAST_MOMENT = 0.1  # s before a keyframe is due; from then on the wanted pace is the distance divided by this
 
 
 def kernel(x: Floats, sigma: Floats | float, delta: float = 0.0) -> Floats:
