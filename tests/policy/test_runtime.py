@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -147,7 +148,7 @@ def test_values_are_named_and_in_reward_units(bundle: Path, trained, scene) -> N
     critics = ExportedCritics.load(bundle, robot=GO2)
     values = critics.values(state, some_goals(2), NOW, previous)
     assert critics.metadata.value_names == tuple(group.name for group in WITH_DEMONSTRATIONS)
-    assert values.shape == (3, 5)
+    assert values.shape == (3, len(WITH_DEMONSTRATIONS))
 
 
 # Files that are not what they should be.
@@ -272,3 +273,12 @@ def test_runs_without_torch(bundle: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "unitree_go2\n"
+
+
+def test_onnxruntime_reports_to_nobody(tmp_path: Path) -> None:
+    """Its reports begin with an identifier and a database in the user's cache."""
+    hidden = {"CI", "ORT_DISABLE_TELEMETRY", "ORT_RUNNING_UNIT_TESTS", "XDG_CACHE_HOME"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden} | {"HOME": str(tmp_path)}
+    command = "import keystride; keystride.load_policy('go2')"
+    subprocess.run([sys.executable, "-c", command], env=environment, check=True)
+    assert list(tmp_path.rglob("*onnxruntime*")) == []

@@ -85,7 +85,7 @@ class OpenStudio:
         if not self.headless:
             webbrowser.open(studio.url)
         try:
-            while True:
-                time.sleep(3600)
+            while True:  # the kernel may hand a signal to another thread, which does not wake this one
+                time.sleep(0.5)
         finally:
             studio.stop()

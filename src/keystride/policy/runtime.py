@@ -1,11 +1,15 @@
 """Run exported policies: robot state and keyframes in, joint targets out. Needs neither torch nor training code."""
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+
+# Otherwise onnxruntime describes the models that it loads to its makers, from a thread beside those that control the robot.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 
 from keystride.errors import FileError
