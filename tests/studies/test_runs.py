@@ -38,7 +38,7 @@ def test_episodes_are_drawn_as_the_paper_draws_them() -> None:
     assert (task.goals, task.tail_steps, task.reference_start, task.randomize) == ("position", (50, 50), 0.8, "nothing")
     ranges = task.ranges
     assert (ranges.interval_steps, ranges.radius, ranges.count) == ((75, 100), (0.5, 1.0), (1, 5))
-    assert (ranges.random_share[0], ranges.random_ramp) == (0.0, 3_000_000)
+    assert (ranges.random_share[0], ranges.random_ramp) == (0.0, Size().steps // 2)
     assert (ranges.leap_share, ranges.posture_share, ranges.everyday_share) == (0.0, 0.0, 0.0)
 
 
