@@ -250,7 +250,8 @@ class DeploySelftest:
     """Run only the cases whose name contains this text."""
 
     jobs: int | None = None
-    """Number of cases to run in parallel; each needs 0.6 of a processor. Default: as many as idle processors allow, 2 to 8."""
+    """Number of cases to run in parallel; each needs 0.6 of a processor.
+    No more run at once than the processors allow, even in several self-tests. Default: as many as idle processors allow, 2 to 8."""
 
     json: Path | None = None
     """Write the results as JSON to this file."""

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,14 @@ pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy
 if not os.path.exists("/proc/self/schedstat"):
     pytest.skip("this system does not count waiting", allow_module_level=True)
 
-from keystride.deploy.selftest.processes import DOMAINS, free_port, idle_processors, reserved_domain, waited
+from keystride.deploy.selftest.processes import (
+    DOMAINS,
+    free_port,
+    idle_processors,
+    reserved_domain,
+    reserved_turn,
+    waited,
+)
 from keystride.deploy.unitree.link import join
 
 BUSY = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(flush=True)\nwhile True: pass"
@@ -84,6 +92,29 @@ def test_a_domain_is_reserved_for_one_caller():
             pass
     with reserved_domain([first]) as again:
         assert again == first
+
+
+def test_no_more_turns_are_taken_at_once_than_there_are():
+    """Also by several self-tests: each would fill the processors with real-time processes."""
+    taken, most, done = 0, 0, 0
+    lock = threading.Lock()
+
+    def take_turn() -> None:
+        nonlocal taken, most, done
+        with reserved_turn(2):
+            with lock:
+                taken += 1
+                most = max(most, taken)
+            time.sleep(0.15)
+            with lock:
+                taken, done = taken - 1, done + 1
+
+    threads = [threading.Thread(target=take_turn) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most <= 2, done) == (True, 5)
 
 
 def test_a_domain_in_which_a_program_takes_part_is_not_free():

@@ -3,7 +3,9 @@
 `keystride deploy selftest` runs all rows like this; those of states and poses are tested faster in test_faults.py.
 """
 
+import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,17 +15,19 @@ import pytest
 pytest.importorskip("cyclonedds", reason="cyclonedds comes with the extra deploy")
 
 from keystride.deploy.clock import real_time_allowed
-from keystride.deploy.selftest.faults import BEFORE, NETWORK, PLAYED, PROCESS
+from keystride.deploy.selftest.faults import BEFORE, CALM, NETWORK, PLAYED, PROCESS, STANDING_UP_LINE, Act
 from keystride.deploy.selftest.runner import (
     KEPT_WAITING,
+    WALK_SCRIPT,
     CaseResult,
     arrival_distances,
     calm_miss,
     parallel_cases,
     run_case,
+    run_processes,
     run_script,
 )
-from keystride.keyframes.files import load_script
+from keystride.keyframes.files import load_script, save_script
 from keystride.policy.bundle import known
 from keystride.robot.go2 import GO2
 
@@ -56,6 +60,16 @@ def test_a_fault_has_its_expected_outcome(results, name):
     if result.wrong:
         skip_if_kept_waiting(result.late)
     assert result.wrong == ()
+
+
+def test_a_case_that_fails_to_run_leaves_no_process_behind(tmp_path):
+    """The self-test would wait for it for ever instead of showing the failure."""
+    broken = replace(CALM, name="broken", does=Act("juggle"), after=STANDING_UP_LINE, at=0.0)
+    script = tmp_path / "script.yaml"
+    save_script(WALK_SCRIPT, script)
+    with pytest.raises(KeyError, match="juggle"):
+        run_processes(broken, "STUB-TROT", script, tmp_path)
+    assert not [child for child in multiprocessing.active_children() if child.join(5.0) or child.is_alive()]
 
 
 def test_as_many_cases_run_in_parallel_as_idle_processors_allow():

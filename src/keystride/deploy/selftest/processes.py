@@ -46,6 +46,7 @@ DOMAINS = range(20, 220)  # DDS domains for simulated robots; robots use 0
 DDS_PORTS, DDS_STRIDE, DDS_USED = 7400, 250, 150  # first port, distance between domains, ports per domain
 PARTICIPANT_PORTS = range(10, 30)  # offsets within a domain: the ports of its first ten participants
 RESERVING_PORT = DDS_STRIDE - 1  # offset within a domain: bound while the domain is reserved
+TURN_PORTS = 7300  # below those of DDS; one is bound while a simulated robot is deployed
 POSE_PORTS = [
     port for port in range(20_000, OUTGOING_PORTS) if DDS_USED <= (port - DDS_PORTS) % DDS_STRIDE < RESERVING_PORT
 ]
@@ -87,6 +88,24 @@ def reserved_domain(domains: Sequence[int] = DOMAINS) -> Iterator[int]:
                 yield domain
                 return
     raise RuntimeError("no DDS domain is free")
+
+
+@contextlib.contextmanager
+def reserved_turn(turns: int) -> Iterator[int]:
+    """Wait for one of a number of turns that all self-tests on this computer share, and reserve it.
+
+    Too many processes with real-time priority would keep one another, and everything else, from running.
+    """
+    while True:
+        for turn in range(turns):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reservation:
+                try:
+                    reservation.bind(("127.0.0.1", TURN_PORTS + turn))
+                except OSError:
+                    continue
+                yield turn
+                return
+        time.sleep(0.1)
 
 
 class Output:
@@ -305,10 +324,13 @@ class DeployUnderTest:
         at = time.monotonic()
         words = [f"{word}.second" if before == "--report" else word for before, word in pairwise(["", *self._words])]
         command = [sys.executable, "-c", NORMAL_PRIORITY, *PROGRAM, "go2", *words]
-        second = subprocess.run(
-            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START
-        )
-        self.output.lines += f"{second.stdout}{second.stderr}".splitlines()
+        try:
+            second = subprocess.run(
+                command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START
+            )
+            self.output.lines += f"{second.stdout}{second.stderr}".splitlines()
+        except subprocess.TimeoutExpired:
+            self.output.lines.append(f"the second deployment did not end within {START:g} s")
         self.key("\n")
         return at
 

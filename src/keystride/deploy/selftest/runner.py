@@ -1,6 +1,8 @@
 """Run every fault against the simulated robot, evaluate the robot's own record, and print the table."""
 
+import contextlib
 import json
+import os
 import re
 import shlex
 import sys
@@ -34,6 +36,7 @@ from keystride.deploy.selftest.processes import (
     free_port,
     idle_processors,
     reserved_domain,
+    reserved_turn,
 )
 from keystride.deploy.session import GIVE_UP_KEY
 from keystride.deploy.sim.rehearsal import rehearse
@@ -192,33 +195,39 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
 
 def run_processes(case: Case, policy: str, script: Path, folder: Path) -> Run:
     """Run a case; the robot's record and the deployment's report are written to the folder."""
-    with reserved_domain() as domain:
+    with reserved_turn(parallel_cases(os.cpu_count() or 1)), reserved_domain() as domain:
         return _run_processes(case, policy, script, domain, folder)
 
 
 def _run_processes(case: Case, policy: str, script: Path, domain: int, folder: Path) -> Run:
     port, report = free_port(), folder / "report.json"
-    robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
-    if case.before is not None:
-        robot.disturb(case.before)
-    limit = FULL_DISK if case.disk_full else NO_LIMIT
-    deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output, limit)
-    watch = WaitingWatch(deploy.output, robot.process.pid or 0, deploy.process.pid or 0)
-    if not case.confirmed and deploy.reaches(QUESTION):
-        deploy.key("n\n")
-    caused: float | None = None
-    if case.does is not None and deploy.reaches(case.after):
-        with real_time():  # a delay between reading the clock and causing the fault would be blamed on the deployment
-            time.sleep(max(case.at - deploy.output.marks[case.after].age(), 0.0))
-            caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
-    if case.unknown and case.gives_up and deploy.reaches(UNKNOWN_LINE):
-        time.sleep(BEFORE_GIVING_UP)
-        deploy.key(GIVE_UP_KEY)
-    code = deploy.close(guarded=case.guarded)
-    watch.close()  # before the robot leaves real-time priority
-    if code == KILLED:
-        time.sleep(AFTERMATH)
-    robot.close()
+    with contextlib.ExitStack() as ends:  # kill what a failure leaves behind: this process would wait for it for ever
+        robot = RobotProcess(case.robot, domain, port, folder / "record.npz")
+        ends.callback(robot.process.kill)
+        if case.before is not None:
+            robot.disturb(case.before)
+        limit = FULL_DISK if case.disk_full else NO_LIMIT
+        deploy = DeployUnderTest(deploy_words(case, policy, script, domain, port, report), case.output, limit)
+        ends.callback(deploy.process.kill)
+        watch = WaitingWatch(deploy.output, robot.process.pid or 0, deploy.process.pid or 0)
+        ends.callback(watch.close)
+        if not case.confirmed and deploy.reaches(QUESTION):
+            deploy.key("n\n")
+        caused: float | None = None
+        if case.does is not None and deploy.reaches(case.after):
+            with (
+                real_time()
+            ):  # a delay between reading the clock and causing the fault would be blamed on the deployment
+                time.sleep(max(case.at - deploy.output.marks[case.after].age(), 0.0))
+                caused = robot.disturb(case.does) if isinstance(case.does, Disturb) else deploy.act(case.does)
+        if case.unknown and case.gives_up and deploy.reaches(UNKNOWN_LINE):
+            time.sleep(BEFORE_GIVING_UP)
+            deploy.key(GIVE_UP_KEY)
+        code = deploy.close(guarded=case.guarded)
+        watch.close()  # before the robot leaves real-time priority
+        if code == KILLED:
+            time.sleep(AFTERMATH)
+        robot.close()
     content = json.loads(report.read_text()) if report.exists() else {}
     started = float(content["started"]) if content.get("started") else None
     late = max(watch.worst, lateness(robot.output.lines))
