@@ -76,12 +76,15 @@ def test_critics_are_searched_trained_and_compared_once(tmp_path: Path, capsys: 
     assert (tmp_path / "critics-curves.png").read_bytes().startswith(b"\x89PNG")
     rows = metrics(tmp_path, "multi-25-50-seed0")
     assert {row["width/position"] for row in rows if "width/position" in row} == {0.8}
-    shutil.rmtree(tmp_path / "runs")  # the results that were kept are all that the tables need
-    assert main(command) == 0
-    assert data(tmp_path, "critics") == found
-    assert not (tmp_path / "runs").exists()
-    (tmp_path / "results" / "multi-25-50-seed0.json").write_text('{"episodes": 4}')
-    assert main(command) == 2
+    copy = tmp_path / "copy"  # the results that were kept are all that the tables need, wherever they are
+    shutil.copytree(tmp_path / "results", copy / "results")
+    again = arguments("critics", copy, 1, "--horizons", "25", "50", "--weights", "20")
+    assert main(again) == 0
+    assert data(copy, "critics") == found
+    assert not (copy / "runs").exists()
+    assert not [path for path in (copy / "results").iterdir() if str(tmp_path) in path.read_text()]
+    (copy / "results" / "multi-25-50-seed0.json").write_text('{"episodes": 4}')
+    assert main(again) == 2
     assert "multi-25-50-seed0.json: settings: " in capsys.readouterr().err
 
 

@@ -174,9 +174,11 @@ def read_result(config: TrainingConfig, episodes: int) -> RunResult | None:
 
 
 def keep_result(config: TrainingConfig, episodes: int) -> None:
-    """Measure the final policy of a finished run and keep the result."""
+    """Measure the final policy of a finished run and keep the result, which others can use wherever they store the study."""
+    settings = plain_config(config)
+    del settings["runs"]
     result = {
-        "settings": plain_config(config),
+        "settings": settings,
         "episodes": episodes,
         "final": _measure_final_errors(config.folder, config.task, episodes),
         "curve": read_run_curve(config.folder).as_dict(),
