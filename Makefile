@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip
 READY := .venv/.ready
 
-.PHONY: demo test check docs bench fuzz
+.PHONY: demo test check pytest docs bench fuzz
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -24,7 +24,9 @@ demo: $(READY)
 	$(BIN)/keystride play examples/course.yaml --policy go2 --plot demo/course.png --html demo/course.html --json demo/course.json > demo/course.txt
 	@cat demo/course.txt
 
-test: check
+test: check pytest
+
+pytest: $(READY)
 	$(BIN)/python -m pytest
 
 check: docs

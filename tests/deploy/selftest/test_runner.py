@@ -4,6 +4,7 @@
 """
 
 import multiprocessing
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -40,7 +41,7 @@ CASES = (*PROCESS, *BEFORE, *NETWORK[:3])
 @pytest.fixture(scope="module")
 def results() -> dict[str, CaseResult]:
     calm_miss(GO2, "STUB-TROT")  # before the clock matters
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(parallel_cases(os.cpu_count() or 1)) as pool:
         found = pool.map(partial(run_case, robot=GO2, policy="STUB-TROT"), CASES)
         return {result.name: result for result in found}
 
