@@ -8,9 +8,9 @@ import pytest
 from keystride.policy.bundle import known
 from keystride.robot.description import Floats
 from keystride.studio.document.draft import Draft
-from keystride.studio.document.keyframe_poses import ghosts
+from keystride.studio.document.keyframe_poses import Ghost, ghosts
 from keystride.studio.document.posing import ghost_feet
-from keystride.studio.page.handles import FEET
+from keystride.studio.page.handles import ARROW_FROM, ARROW_TO, FEET, RING_RADIUS, Ray
 from keystride.studio.page.scene import FRAME_DISTANCE, VIEWS
 
 FRONT_LEFT, FRONT_RIGHT, REAR_RIGHT = (FEET.index(f"{leg} foot") for leg in ("front left", "front right", "rear right"))
@@ -19,6 +19,14 @@ keyframes:
   - {time: 0.8, position: [1.6, 0.0]}
   - {time: 4.0, position: [1.6, 0.0]}
 """
+
+CAMERA = "[...__viserMutable.camera.matrixWorld.elements]"
+PLACE = """(point) => {
+  const { camera, canvas, nodeRefFromName } = __viserMutable, box = canvas.getBoundingClientRect();
+  const drawn = camera.position.clone().set(...point).applyMatrix4(nodeRefFromName["/stage"].matrixWorld).project(camera);
+  const [x, y] = [box.x + (1 + drawn.x) / 2 * box.width, box.y + (1 - drawn.y) / 2 * box.height];
+  return [x, y, document.elementFromPoint(x, y) === canvas]; }"""
+TURN = 0.4  # rad
 
 
 def feet_of(draft: Draft) -> Floats:
@@ -35,6 +43,66 @@ def grab(page: Any, point: Floats, camera: Any) -> tuple[float, float]:
     page.hover(*found)
     page.tab.mouse.down()
     return found
+
+
+def pulls(ghost: Ghost, camera: Any) -> dict[str, tuple[str, Floats, Floats]]:
+    """Return by handle what dragging it changes, where it is grabbed, and where it is dragged to."""
+    right, up, _ = camera.axes
+    lift = np.array([0.0, 0.0, 0.1])
+    feet = ghost_feet(ghost)
+    hidden = Ray.through(camera.eye, feet[FRONT_LEFT]).at_height(float(ghost.position[2]))
+
+    def rim(angle: float) -> Floats:
+        return ghost.position + RING_RADIUS * np.array([np.cos(angle), np.sin(angle), 0.0])
+
+    found = {"body": ("ground", ghost.position, ghost.position + np.array([0.15, 0.1, 0.0]))}
+    for degrees in (15, 90, 150, 210, 270, 330):  # the first place is inside the other keyframe's ghost
+        angle = np.radians(degrees)
+        found[f"ring at {degrees}°"] = ("yaw", rim(angle), rim(angle + TURN))
+    before_foot = float(np.arctan2(hidden[1] - ghost.position[1], hidden[0] - ghost.position[0]))
+    found["ring in front of a foot"] = ("yaw", hidden, rim(before_foot + TURN))
+    for height in (ARROW_FROM + 0.03, 0.5 * (ARROW_FROM + ARROW_TO), ARROW_TO + 0.06):  # shaft and tip
+        start = ghost.position + np.array([0.0, 0.0, height])
+        found[f"arrow at {height:.2f} m"] = ("height", start, start + lift)
+    start = ghost.position + np.array([0.0, 0.0, ARROW_FROM + 0.01]) + 0.015 * right
+    found["arrow in front of the ring"] = ("height", start, start + lift)
+    for name, foot in zip(FEET, feet, strict=True):
+        start = foot + 0.045 * up  # the ring hides the centre of one of them
+        found[name] = (name, start, start + 0.03 * right + 0.05 * up)
+    return found
+
+
+def test_every_handle_is_grabbed_where_it_is_seen_and_the_camera_stays(shared_page: Any, opening: Any):
+    page = shared_page
+    before = ghosts(page.draft())[1]
+    camera = page.tab.evaluate(CAMERA)
+
+    def seen(point: Floats) -> tuple[float, float]:
+        """Where the page's camera shows a point of the stage."""
+        x, y, uncovered = page.tab.evaluate(PLACE, point.tolist())
+        assert uncovered
+        return x, y
+
+    def changes(ghost: Ghost) -> set[str]:
+        assert page.tab.evaluate(CAMERA) == camera, f"{handle}: the camera moved"
+        feet = np.linalg.norm(ghost_feet(ghost) - ghost_feet(before) - (ghost.position - before.position), axis=1)
+        return {
+            *(["ground"] if np.linalg.norm(ghost.position[:2] - before.position[:2]) > 0.05 else []),
+            *(["height"] if abs(ghost.position[2] - before.position[2]) > 0.05 else []),
+            *(["yaw"] if abs(ghost.angles[2] - before.angles[2]) > TURN / 2 else []),
+            *(FEET[leg] for leg in np.flatnonzero(feet > 0.03) if ghost.posed),
+        }
+
+    for handle, (part, start, end) in pulls(before, opening).items():
+        page.hover(*seen(start))
+        page.tab.mouse.down()
+        page.tab.mouse.move(*seen((start + end) / 2), steps=3)
+        page.tab.mouse.move(*seen(end), steps=3)
+        draft = page.wait_for_draft(lambda draft: changes(ghosts(draft)[1]) != set())
+        page.tab.mouse.up()
+        assert changes(ghosts(draft)[1]) == {part}, handle
+        page.press("Control+z")
+        page.wait_for_script("!script.undo")
 
 
 def test_a_dragged_foot_bends_its_leg_and_the_opposite_one_if_mirrored(shared_page: Any, opening: Any):

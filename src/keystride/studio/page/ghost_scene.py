@@ -207,14 +207,14 @@ class GhostScene:
             self._actions.moved(self._grab.move(ray, point))
 
     def _grabbed(self, event: viser.SceneNodeDragEvent, ray: Ray) -> Grab | None:
-        """Return what was grabbed: a handle of the selected ghost, even behind another ghost, or else a ghost."""
+        """Return what was grabbed: the handle in front, or one of the selected ghost behind a ghost, or else a ghost."""
         point = self._scene.to_stage(np.array(event.start_position))
         start = Ray.through(ray.origin, point)
         chosen = self._ghosts.get(self._selected) if self._selected is not None else None
-        handle = handles.pick(chosen, start) if chosen is not None and self._shown else None
-        if handle is None:
-            name = event.target.name.rsplit("/", 1)[-1]
-            handle = name if name in self._handles else None
+        name = event.target.name.rsplit("/", 1)[-1]
+        handle = name if name in self._handles else None
+        if handle is None and chosen is not None and self._shown:
+            handle = handles.pick(chosen, start)
         if handle is not None and chosen is not None and self._selected is not None:
             return Grab(handle, self._selected, chosen, point, start)
         row = event.instance_index
