@@ -62,6 +62,14 @@ def number_field(page: Any, label: str) -> Any:
     return page.tab.locator(f"xpath=//*[text()='{label}']/ancestor::*[.//input][1]//input").last
 
 
+def leave(page: Any, field: Any, key: str) -> None:
+    """Press a key that takes the focus from a field."""
+    page.press(key)
+    field.evaluate(
+        "async (field) => { while (document.activeElement === field) await new Promise(requestAnimationFrame); }"
+    )
+
+
 def test_undo_right_after_typing_also_shows_in_the_field(page: Any):
     field = number_field(page, "time (s)")
     field.fill("0.6")
@@ -76,6 +84,34 @@ def test_undo_right_after_typing_also_shows_in_the_field(page: Any):
     page.wait_for_script("script.selected === 2")
     page.tab.wait_for_timeout(300)
     assert field.input_value() == "0.8"
+
+
+@pytest.mark.parametrize("label", ["time (s)", "x, y (m)", "z (m)", "yaw (°)"])
+def test_a_number_field_that_is_left_empty_shows_its_value_again(page: Any, label: str):
+    field = number_field(page, label)
+    shown = field.input_value()
+    for key in ("Enter", "Escape", "Tab"):
+        field.fill("")
+        assert field.input_value() == ""
+        leave(page, field, key)
+        page.tab.wait_for_timeout(100)
+        assert field.input_value() == shown, key
+    assert not page.script()["undo"]
+
+
+def test_a_number_field_that_was_emptied_takes_what_is_typed(page: Any):
+    field = number_field(page, "time (s)")
+    field.fill("")
+    page.tab.keyboard.insert_text("0.6")  # in one go: what is typed slowly is undone in several steps
+    page.wait_for_marks("marks[0].time === 0.6")
+    leave(page, field, "Enter")
+    assert field.input_value() == "0.6"
+    field.fill("")
+    page.press("Control+z")  # while it is empty
+    page.wait_for_marks("marks[0].time === 0.4")
+    page.wait_until("document.activeElement.value === '0.4'")
+    leave(page, field, "Enter")
+    assert field.input_value() == "0.4"
 
 
 def test_sliders_have_names_and_take_the_arrows_after_a_click(page: Any):

@@ -110,6 +110,15 @@ window.addEventListener("keydown", (event) => {
   event.preventDefault();
   event.stopImmediatePropagation();
 }, true);
+// A number field of viser that is left empty would stay empty, although its value has not changed. So viser is not told that
+// the field is empty, and when the user leaves it, it shows again what viser last put there.
+for (const type of ["input", "change", "focusout"]) window.addEventListener(type, (event) => {
+  const field = event.target;
+  if (field.value !== "" || !field.matches?.(`#root :is(${TEXT})`) || !isNumber(field)) return;
+  if (type !== "input") field.value = field.defaultValue;
+  if (type !== "focusout") event.stopImmediatePropagation();
+}, true);
+
 window.addEventListener("keyup", (event) => { // otherwise releasing Space would press a button that was clicked before
   if (event.key === " " && !byTab && !event.target.matches?.(TEXT) && !document.querySelector("dialog[open]")) event.preventDefault();
 }, true);
