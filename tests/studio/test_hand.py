@@ -45,6 +45,13 @@ def grab(page: Any, point: Floats, camera: Any) -> tuple[float, float]:
     return found
 
 
+def seen(page: Any, point: Floats) -> tuple[float, float]:
+    """Where the page's camera shows a point of the stage, covered by no panel."""
+    x, y, uncovered = page.tab.evaluate(PLACE, point.tolist())
+    assert uncovered
+    return x, y
+
+
 def pulls(ghost: Ghost, camera: Any) -> dict[str, tuple[str, Floats, Floats]]:
     """Return by handle what dragging it changes, where it is grabbed, and where it is dragged to."""
     right, up, _ = camera.axes
@@ -77,12 +84,6 @@ def test_every_handle_is_grabbed_where_it_is_seen_and_the_camera_stays(shared_pa
     before = ghosts(page.draft())[1]
     camera = page.tab.evaluate(CAMERA)
 
-    def seen(point: Floats) -> tuple[float, float]:
-        """Where the page's camera shows a point of the stage."""
-        x, y, uncovered = page.tab.evaluate(PLACE, point.tolist())
-        assert uncovered
-        return x, y
-
     def changes(ghost: Ghost) -> set[str]:
         assert page.tab.evaluate(CAMERA) == camera, f"{handle}: the camera moved"
         feet = np.linalg.norm(ghost_feet(ghost) - ghost_feet(before) - (ghost.position - before.position), axis=1)
@@ -94,15 +95,32 @@ def test_every_handle_is_grabbed_where_it_is_seen_and_the_camera_stays(shared_pa
         }
 
     for handle, (part, start, end) in pulls(before, opening).items():
-        page.hover(*seen(start))
+        page.hover(*seen(page, start))
         page.tab.mouse.down()
-        page.tab.mouse.move(*seen((start + end) / 2), steps=3)
-        page.tab.mouse.move(*seen(end), steps=3)
+        page.tab.mouse.move(*seen(page, (start + end) / 2), steps=3)
+        page.tab.mouse.move(*seen(page, end), steps=3)
         draft = page.wait_for_draft(lambda draft: changes(ghosts(draft)[1]) != set())
         page.tab.mouse.up()
         assert changes(ghosts(draft)[1]) == {part}, handle
         page.press("Control+z")
         page.wait_for_script("!script.undo")
+
+
+def test_of_two_feet_in_line_the_near_one_is_grabbed(served: Any, open_page: Any, opening: Any):
+    page = open_page(served.url)
+    before = feet_of(page.draft())
+    start = before[FRONT_RIGHT] + np.array([0.03, 0.0, 0.03])  # seen from the side, the left foot's centre is as near
+    side = type(opening)(opening.target + VIEWS["side"], opening.target)
+    page.press("1")
+    x, y = page.on_screen(start, side)
+    page.wait_until(f"(([px, py]) => Math.hypot(px - {x}, py - {y}) < 1)(({PLACE})({start.tolist()}))")
+    page.hover(*seen(page, start))
+    page.tab.mouse.down()
+    page.tab.mouse.move(*seen(page, start + np.array([0.05, 0.0, 0.05])), steps=6)
+    draft = page.wait_for_draft(lambda draft: ghosts(draft)[1].posed)
+    page.tab.mouse.up()
+    moved = np.linalg.norm(feet_of(draft) - before, axis=1)
+    assert moved.argmax() == FRONT_RIGHT
 
 
 def test_a_dragged_foot_bends_its_leg_and_the_opposite_one_if_mirrored(shared_page: Any, opening: Any):
