@@ -41,6 +41,15 @@ keyframes:
 """
 
 
+SCENE = """([x, y]) => {  // what can keep the scene from being grabbed
+  const { camera, canvas, nodeRefFromName } = __viserMutable, there = document.elementFromPoint(x, y);
+  return JSON.stringify({
+    camera: camera.matrixWorld.elements.slice(12, 15), there: there?.outerHTML.slice(0, 200),
+    lost: canvas.getContext("webgl2")?.isContextLost(), shown: document.visibilityState, focus: document.hasFocus(),
+    nodes: Object.keys(nodeRefFromName).filter((name) => nodeRefFromName[name]?.visible),
+    now: document.getElementById("ks-now")?.textContent }); }"""
+
+
 class Server:
     """`keystride studio` in a process, with a folder of scripts; it can be ended and started again."""
 
@@ -241,7 +250,7 @@ class Page:
             self.tab.wait_for_timeout(50)
             if self.tab.evaluate("[...document.querySelectorAll('canvas')].some((e) => e.style.cursor === 'pointer')"):
                 return
-        raise AssertionError("nothing to grab there")
+        raise AssertionError(f"nothing to grab at {x:.0f}, {y:.0f}: {self.tab.evaluate(SCENE, [x, y])}")
 
     def draft(self) -> Draft:
         """The script as the session last said that it is."""
