@@ -24,7 +24,7 @@ from keystride.deploy.guard import (
     keep_braking,
     local_guard,
     silent,
-    tell,
+    write_line,
 )
 from keystride.deploy.unitree.codec import BRAKE
 from keystride.robot.go2 import GO2
@@ -90,11 +90,11 @@ def test_a_guard_says_that_it_braked_after_it_has_braked():
 
 def test_what_a_guard_says_goes_into_a_closed_pipe_without_harm():
     read, write = os.pipe()
-    tell(write, "braked")
+    write_line(write, "braked")
     assert select.select([read], [], [], 30.0)[0]
     assert os.read(read, 100) == b"braked\n"
     os.close(read)
-    tell(write, "into the void")
+    write_line(write, "into the void")
     os.close(write)
 
 

@@ -39,7 +39,7 @@ def in_state(state: DeployState) -> Safety:
     }
     safety.command(0.0, GOOD, None)
     for event in ways.get(state, []):
-        safety.tell(event, 0.0, GOOD.joint_angles)
+        safety.process(event, 0.0, GOOD.joint_angles)
         safety.command(0.0, GOOD, None)
     assert safety.state is state
     return safety
@@ -152,7 +152,7 @@ def test_the_lag_behind_a_ramp_is_that_of_the_farthest_joint():
     safety = in_state(DeployState.READY)
     assert safety.ramp_lag(1.0, GO2.stance) == 0.0
     assert safety.ramp_lag(1.0, GO2.stance + 0.7 * np.eye(12)[5]) == pytest.approx(0.7)
-    safety.tell(Event.START, 1.0, GO2.stance)
+    safety.process(Event.START, 1.0, GO2.stance)
     assert safety.ramp_lag(2.0, GO2.stance + 0.7) == 0.0  # the policy's targets are not positions to reach
 
 
@@ -176,7 +176,7 @@ def test_standing_up_begins_where_the_joints_are_and_ends_ready():
     reading = replace(GOOD, joint_angles=joints)
     safety = Safety(GO2, GAINS)
     safety.command(0.0, reading, None)
-    safety.tell(Event.STAND, 0.0, joints)
+    safety.process(Event.STAND, 0.0, joints)
     assert (safety.command(0.0, reading, None).target == joints).all()
     last, now = joints, 0.0
     while safety.state is DeployState.STANDING_UP:
@@ -191,7 +191,7 @@ def test_standing_up_begins_where_the_joints_are_and_ends_ready():
 def test_going_down_begins_with_the_last_target():
     safety = in_state(DeployState.RUNNING)
     sent = [safety.command(tick * DT, GOOD, GO2.stance + 0.2).target for tick in range(1, 30)][-1]
-    safety.tell(Event.STOP, 0.06, GOOD.joint_angles)
+    safety.process(Event.STOP, 0.06, GOOD.joint_angles)
     assert np.allclose(safety.command(0.06, GOOD, None).target, sent)
     now, lying = 0.06, sent
     while safety.state is DeployState.STOPPING:
@@ -208,10 +208,10 @@ def test_a_robot_that_is_stopped_while_standing_up_goes_straight_down():
     folded = np.tile(FOLDED_LEG, 4)
     safety, reading = Safety(GO2, GAINS, LIMITS), replace(GOOD, joint_angles=folded)
     safety.command(0.0, reading, None)
-    safety.tell(Event.STAND, 0.0, folded)
+    safety.process(Event.STAND, 0.0, folded)
     half_up = next(c.target for t in np.arange(0.0, 5.0, DT) if t > 0.9 and (c := safety.command(t, reading, None)))
     assert np.abs(half_up - folded).max() > 0.05
-    safety.tell(Event.STOP, 0.902, folded)
+    safety.process(Event.STOP, 0.902, folded)
     sent = [safety.command(t, reading, None) for t in np.arange(0.902, 4.0, DT)]
     away = [np.abs(command.target - folded).max() for command in sent if command.stiffness.any()]
     assert max(away) <= np.abs(half_up - folded).max() + 1e-9
@@ -229,7 +229,7 @@ def test_a_stall_of_the_stream_does_not_permit_a_leap_of_the_target():
     """After 90 ms without a command the next one may change the target by two periods' worth, not by 5.4 rad."""
     safety = Safety(GO2, GAINS, replace(LIMITS, command_gap=1.0))
     for event in (Event.STAND, Event.UP, Event.START):
-        safety.tell(event, 0.0, GOOD.joint_angles)
+        safety.process(event, 0.0, GOOD.joint_angles)
     last = [safety.command(tick * DT, GOOD, GO2.stance) for tick in range(200)][-1].target
     jump = safety.command(0.4 + 0.09, GOOD, GO2.stance + 0.5).target - last
     assert np.abs(jump).max() <= 60.0 * 2 * DT + 1e-9
@@ -242,7 +242,7 @@ def test_gains_never_jump():
     before = safety.command(now, GOOD, None)
     seen = set()
     for event in (Event.STAND, Event.UP, Event.START, Event.STOP):
-        safety.tell(event, now, GOOD.joint_angles)
+        safety.process(event, now, GOOD.joint_angles)
         for _ in range(150):
             now += DT
             command = safety.command(now, GOOD, GO2.stance)
@@ -256,10 +256,10 @@ def test_gains_never_jump():
 def test_played_means_finished_and_nothing_wrong_afterwards():
     safety = in_state(DeployState.RUNNING)
     assert not safety.played
-    safety.tell(Event.FINISH, 0.0, GOOD.joint_angles)
+    safety.process(Event.FINISH, 0.0, GOOD.joint_angles)
     assert safety.played
     safety.command(DT, replace(GOOD, emergency="key"), None)
     assert not safety.played
     stopped = in_state(DeployState.RUNNING)
-    stopped.tell(Event.STOP, 0.0, GOOD.joint_angles, "stopped by the operator")
+    stopped.process(Event.STOP, 0.0, GOOD.joint_angles, "stopped by the operator")
     assert not stopped.played

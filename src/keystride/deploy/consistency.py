@@ -148,9 +148,9 @@ class SensorConsistency:
         error = self._turn_error + moved - dt * (low.gyroscope + last.gyroscope) / 2
         self._turn_error = error * np.exp(-dt / self.config.memory)
         mujoco.mju_quat2Mat(matrix, low.quaternion)
-        felt = matrix.reshape(3, 3) @ low.accelerometer
-        felt[2] -= GRAVITY
-        self._acceleration = self._acceleration + (felt - self._acceleration) * dt / self.config.settled
+        measured = matrix.reshape(3, 3) @ low.accelerometer
+        measured[2] -= GRAVITY
+        self._acceleration = self._acceleration + (measured - self._acceleration) * dt / self.config.settled
         self.imu = max(
             float(np.sqrt(error @ error)) / self.config.turn,
             float(np.sqrt(self._acceleration @ self._acceleration)) / self.config.acceleration,
@@ -252,8 +252,8 @@ class PoseMonitor:
         off = float(geometry.wrap(np.asarray(turn - last.turn)))
         if abs(off) > np.radians(self.config.heading):
             return f"heading is {np.degrees(abs(off)):.0f} degrees off the gyroscope"
-        felt = geometry.rotate_yaw(np.asarray(last.turn), odometry.position - last.odometry)
-        drift = last.drift * np.exp(-dt / self.config.distance_memory) + (pose.position - last.position - felt)
+        walked = geometry.rotate_yaw(np.asarray(last.turn), odometry.position - last.odometry)
+        drift = last.drift * np.exp(-dt / self.config.distance_memory) + (pose.position - last.position - walked)
         distance = float(np.sqrt(drift @ drift))
         if distance > self.config.distance:
             return f"position is {distance:.2f} m off leg odometry"
@@ -285,7 +285,9 @@ class HeadingCheck:
         self._count = 0  # poses
         self._mean = np.zeros((2, 2))  # tilt of the IMU and of the poses
         self._product = np.zeros(2)  # dot and cross product of the two
-        self._way: tuple[float, Floats, Floats, float] | None = None  # time, pose, odometry and turn at its beginning
+        self._stretch: tuple[float, Floats, Floats, float] | None = (
+            None  # time, pose, odometry and turn at its beginning
+        )
 
     def follow(self, now: float, orientation: Floats) -> None:
         """Process the IMU's orientation of a low state."""
@@ -293,19 +295,19 @@ class HeadingCheck:
 
     def restart(self) -> None:
         """Measure the direction of motion from the next pose on: the robot may have been carried."""
-        self._way = None
+        self._stretch = None
 
     def update(self, now: float, pose: Pose, odometry: LegOdometry, latency: float) -> None:
         """Process a pose that was accepted and took `latency` seconds."""
         imu = next((imu for at, imu in reversed(self._past) if at <= now - latency), odometry.orientation)
-        sway, way = self._sway_off(now, pose, imu), self._way_off(now, pose, odometry)
+        sway, way = self._sway_angle(now, pose, imu), self._motion_angle(now, pose, odometry)
         self.problem = ""
         if sway:
             self.problem = f"the robot sways {sway:.0f} degrees off the direction of the IMU"
         elif way:
             self.problem = f"the robot moves {way:.0f} degrees off the direction of its legs"
 
-    def _sway_off(self, now: float, pose: Pose, imu: Floats) -> float:
+    def _sway_angle(self, now: float, pose: Pose, imu: Floats) -> float:
         """Return the angle between the two directions of swaying, degrees; 0 if it is small or unknown."""
         config = self.config
         tilt = np.stack([geometry.projected_gravity(imu)[:2], geometry.projected_gravity(pose.orientation)[:2]])
@@ -322,18 +324,18 @@ class HeadingCheck:
         base, more = config.sway_error
         return off if sway > config.sway and off > base + more / sway else 0.0
 
-    def _way_off(self, now: float, pose: Pose, odometry: LegOdometry) -> float:
+    def _motion_angle(self, now: float, pose: Pose, odometry: LegOdometry) -> float:
         """Return the angle between the two directions of motion, degrees; 0 if it is small or unknown."""
         config = self.config
-        if self._way is None:
+        if self._stretch is None:
             turn = float(geometry.yaw_of(pose.orientation) - geometry.yaw_of(odometry.orientation))
-            self._way = (now, pose.position, odometry.position.copy(), turn)
-        begun, place, felt, turn = self._way
+            self._stretch = (now, pose.position, odometry.position.copy(), turn)
+        begun, place, origin, turn = self._stretch
         moved = (pose.position - place)[:2]
-        walked = geometry.rotate_yaw(np.asarray(turn), odometry.position - felt)[:2]
+        walked = geometry.rotate_yaw(np.asarray(turn), odometry.position - origin)[:2]
         shorter = min(float(np.hypot(*moved)), float(np.hypot(*walked)))
         if shorter > config.way[1] or now - begun > config.way_seconds:
-            self._way = None
+            self._stretch = None
         if shorter < config.way[0]:
             return 0.0
         cross, dot = walked[0] * moved[1] - walked[1] * moved[0], float(walked @ moved)

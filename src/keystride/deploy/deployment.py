@@ -281,7 +281,7 @@ class Deployment:
             if event is Event.START and not self._may_start(now):
                 continue
             reason = STOPPED_BY_OPERATOR if event is Event.STOP else ""
-            self.safety.tell(event, now, self._low.joint_angles, reason)
+            self.safety.process(event, now, self._low.joint_angles, reason)
 
     def _may_start(self, now: float) -> bool:
         """Return whether poses are fresh and accepted; if so, place the script where the robot stands."""

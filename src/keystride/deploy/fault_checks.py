@@ -199,7 +199,7 @@ def _silent(r: Reading, limits: Limits, robot: Robot) -> bool:
     return not r.pose_age <= limits.pose_age and not r.pose_silence <= limits.pose_age
 
 
-def _not_believed(r: Reading, limits: Limits, robot: Robot) -> bool:
+def _pose_rejected(r: Reading, limits: Limits, robot: Robot) -> bool:
     return not r.pose_age <= limits.pose_age and r.pose_silence <= limits.pose_age
 
 
@@ -246,7 +246,7 @@ CHECKS: tuple[Check, ...] = (
     Check("height out of range", Event.FAULT, WHILE_RUNNING, _height_off, patience=0.04),
     Check("outside the fence", Event.STOP, WHILE_RUNNING, lambda r, limits, robot: not r.distance <= limits.fence),
     Check("pose stream lost", Event.STOP, WHILE_RUNNING, _silent),
-    Check("pose rejected", Event.STOP, WHILE_RUNNING, _not_believed),
+    Check("pose rejected", Event.STOP, WHILE_RUNNING, _pose_rejected),
     Check("heading of the poses is wrong", Event.STOP, RISING, lambda r, limits, robot: r.heading_wrong, patience=0.05),
     Check("policy too late", Event.STOP, WHILE_RUNNING, lambda r, limits, robot: not r.policy_age <= limits.policy_age),
     Check("battery low", Event.STOP, RISING, lambda r, limits, robot: not r.battery >= limits.battery, patience=0.5),

@@ -184,11 +184,11 @@ def stand_guard(interface: str, domain: int, silence: float = HEARTBEAT_TIMEOUT)
         heard = silent(0, 1, silence)
         if heard is None:
             return 0
-        keep_braking(lambda: commands.send(sample), BRAKING, 0, lambda: tell(2, heard.sentence(time.monotonic())))
+        keep_braking(lambda: commands.send(sample), BRAKING, 0, lambda: write_line(2, heard.sentence(time.monotonic())))
     return 1
 
 
-def tell(descriptor: int, text: str) -> None:
+def write_line(descriptor: int, text: str) -> None:
     """Write a line on a separate thread: a frozen terminal would block it, and a closed one would raise."""
 
     def write() -> None:

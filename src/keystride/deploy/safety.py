@@ -144,7 +144,7 @@ class Safety:
         """Whether the script reached its end and nothing went wrong afterwards."""
         return self.finished and not self.reason
 
-    def tell(self, event: Event, now: float, joints: Floats, reason: str = "") -> bool:
+    def process(self, event: Event, now: float, joints: Floats, reason: str = "") -> bool:
         """Process an event; return whether it changed the state."""
         before, state = self.state, after(self.state, event)
         if state is before:
@@ -184,15 +184,15 @@ class Safety:
                 continue
             since = self._failed.setdefault(check.name, now)
             if now - since >= check.patience:
-                self.tell(check.leads_to, now, reading.joint_angles, check.name)
+                self.process(check.leads_to, now, reading.joint_angles, check.name)
 
     def _advance(self, now: float, reading: Reading) -> None:
         if self._ramp is None or now - self._since < self._ramp.seconds:
             return
         if self.state is DeployState.STANDING_UP:
-            self.tell(Event.UP, now, reading.joint_angles)
+            self.process(Event.UP, now, reading.joint_angles)
         elif self.state is DeployState.STOPPING:
-            self.tell(Event.DOWN, now, reading.joint_angles)
+            self.process(Event.DOWN, now, reading.joint_angles)
 
     def _drive(self, now: float, dt: float, reading: Reading, policy_target: Floats | None) -> MotorCommand:
         running = self.state is DeployState.RUNNING

@@ -18,12 +18,12 @@ from keystride.studio.live.deploy_process import DeployProcess
 from keystride.studio.live.live_run import (
     DRY_RUN,
     KEPT_TAKES,
-    LADDER,
+    LIVE_STEPS,
     REAL_ROBOT,
     SIMULATED_ROBOT,
     TAKES,
-    Ladder,
     LiveRun,
+    PassedSteps,
     Show,
     Target,
     deploy_options,
@@ -37,40 +37,40 @@ TOO_FAST = Show(Script(keyframes=(Keyframe(time=0.5, position=(5.0, 0.0)),)), "S
 
 
 def test_a_step_opens_when_the_one_before_was_passed_with_the_same_script_and_policy():
-    ladder = Ladder()
+    passed = PassedSteps()
     others = [
         Show(Script(keyframes=WALK.keyframes[:1]), SHOW.policy),
         Show(WALK, "go2-pose"),
         Show(WALK, SHOW.policy, inbetween=False),
         Show(WALK, SHOW.policy, despite_warnings=True),
     ]
-    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, False, False]
-    ladder.record(DRY_RUN, SHOW)
-    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, True, False]
-    ladder.record(SIMULATED_ROBOT, SHOW)
-    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, True, True]
+    assert [passed.is_open(step, SHOW) for step in LIVE_STEPS] == [True, False, False]
+    passed.record(DRY_RUN, SHOW)
+    assert [passed.is_open(step, SHOW) for step in LIVE_STEPS] == [True, True, False]
+    passed.record(SIMULATED_ROBOT, SHOW)
+    assert [passed.is_open(step, SHOW) for step in LIVE_STEPS] == [True, True, True]
     for other in others:
-        assert [ladder.is_open(step, other) for step in LADDER] == [True, False, False]
-    assert not any(ladder.is_open(step, None) for step in LADDER)
-    ladder.record(DRY_RUN, others[0])  # back to the other script, and forth
-    assert [ladder.is_open(step, SHOW) for step in LADDER] == [True, False, False]
+        assert [passed.is_open(step, other) for step in LIVE_STEPS] == [True, False, False]
+    assert not any(passed.is_open(step, None) for step in LIVE_STEPS)
+    passed.record(DRY_RUN, others[0])  # back to the other script, and forth
+    assert [passed.is_open(step, SHOW) for step in LIVE_STEPS] == [True, False, False]
 
 
-@given(steps=st.lists(st.sampled_from(LADDER)))
+@given(steps=st.lists(st.sampled_from(LIVE_STEPS)))
 def test_no_order_of_steps_opens_the_robot_without_both_before(steps: list[str]):
-    ladder = Ladder()
+    passed = PassedSteps()
     for step in steps:
-        if ladder.is_open(step, SHOW):
-            ladder.record(step, SHOW)
-    if ladder.is_open(REAL_ROBOT, SHOW):
+        if passed.is_open(step, SHOW):
+            passed.record(step, SHOW)
+    if passed.is_open(REAL_ROBOT, SHOW):
         assert steps.index(DRY_RUN) < len(steps) - 1 - steps[::-1].index(SIMULATED_ROBOT)
 
 
 def test_without_an_interface_there_is_no_robot(tmp_path: Path):
     for target, is_open in ((Target(), False), (Target("eth0"), True)):
         live = LiveRun(target, tmp_path)
-        live.ladder.record(DRY_RUN, SHOW)
-        live.ladder.record(SIMULATED_ROBOT, SHOW)
+        live.passed_steps.record(DRY_RUN, SHOW)
+        live.passed_steps.record(SIMULATED_ROBOT, SHOW)
         assert live.is_open(REAL_ROBOT, SHOW) == is_open
         with pytest.raises(ValueError, match="not open"):
             LiveRun(Target("eth0"), tmp_path).begin(REAL_ROBOT, SHOW)
@@ -94,12 +94,12 @@ def test_a_page_chooses_only_the_step(tmp_path: Path):
 def test_a_robot_that_cannot_be_reached_is_refused(tmp_path: Path):
     show = Show(WALK, "go2-position", despite_warnings=True)
     live = LiveRun(Target("nowhere0"), tmp_path)
-    live.ladder.record(DRY_RUN, show)
-    live.ladder.record(SIMULATED_ROBOT, show)
+    live.passed_steps.record(DRY_RUN, show)
+    live.passed_steps.record(SIMULATED_ROBOT, show)
     assert ended(live, show, REAL_ROBOT) == "refused"
     assert "no network interface nowhere0" in live.outcome
     assert "flight log" not in live.outcome
-    assert not live.ladder.passed(REAL_ROBOT, show)
+    assert not live.passed_steps.passed(REAL_ROBOT, show)
     assert not live.running
     (take,) = (tmp_path / TAKES).iterdir()
     assert load_script(take / "script.yaml") == WALK
@@ -134,7 +134,7 @@ def test_a_page_that_falls_silent_ends_the_deployment(tmp_path: Path):
         assert time.monotonic() < until
         time.sleep(0.05)
     assert live.outcome.startswith("stopped")
-    assert not live.ladder.passed(DRY_RUN, Show(WALK, "STUB-TROT"))
+    assert not live.passed_steps.passed(DRY_RUN, Show(WALK, "STUB-TROT"))
 
 
 def test_only_the_latest_takes_are_kept(tmp_path: Path):

@@ -75,7 +75,7 @@ class SimulatedGo2:
         self.command: MotorCommand | None = None
         self.steps = 0
         self._command_at = -np.inf
-        self._felt: list[Floats] = []
+        self._accelerations: list[Floats] = []
         self._accelerometer = self.model.sensor("accelerometer").adr[0]
         self._touch = np.array([self.model.sensor(f"{leg}_touch").adr[0] for leg in robot.leg_names])
         self._place(posture)
@@ -110,7 +110,7 @@ class SimulatedGo2:
         for _ in range(count):
             self._apply(self._obeyed)
             mujoco.mj_step(self.model, self.data)
-            self._felt.append(self.data.sensordata[self._accelerometer : self._accelerometer + 3].copy())
+            self._accelerations.append(self.data.sensordata[self._accelerometer : self._accelerometer + 3].copy())
             self.steps += 1
 
     def _apply(self, command: MotorCommand | None) -> None:
@@ -132,15 +132,19 @@ class SimulatedGo2:
     def sense(self) -> Sensed:
         noise, data = self.noise, self.data
         random = self.random.standard_normal(33)
-        felt = np.mean(self._felt, axis=0) if self._felt else -9.81 * geometry.projected_gravity(data.qpos[3:7])
-        self._felt.clear()
+        acceleration = (
+            np.mean(self._accelerations, axis=0)
+            if self._accelerations
+            else -9.81 * geometry.projected_gravity(data.qpos[3:7])
+        )
+        self._accelerations.clear()
         return Sensed(
             joint_angles=data.qpos[7:] + noise.joint_angle * random[:12],
             joint_velocities=data.qvel[6:] + noise.joint_velocity * random[12:24],
             torques=data.actuator_force.copy(),
             quaternion=_turned(data.qpos[3:7], noise.tilt * random[24:27]),
             gyroscope=data.qvel[3:6] + noise.gyroscope * random[27:30],
-            accelerometer=felt + noise.accelerometer * random[30:],
+            accelerometer=acceleration + noise.accelerometer * random[30:],
             feet=data.sensordata[self._touch],
         )
 

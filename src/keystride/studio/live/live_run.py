@@ -27,7 +27,7 @@ from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Floats, Robot
 from keystride.studio.live.deploy_process import GIVE_UP, LIE_DOWN_KEY, START_KEY, DeployProcess
 
-DRY_RUN, SIMULATED_ROBOT, REAL_ROBOT = LADDER = ("dry run", "simulated robot", "robot")
+DRY_RUN, SIMULATED_ROBOT, REAL_ROBOT = LIVE_STEPS = ("dry run", "simulated robot", "robot")
 TAKES = ".keystride-takes"  # beside the scripts
 KEPT_TAKES = 20
 REFUSED = "refused"  # nothing was moved
@@ -63,7 +63,7 @@ class Show:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-class Ladder:
+class PassedSteps:
     """Which steps were passed, and with which show."""
 
     def __init__(self) -> None:
@@ -77,8 +77,8 @@ class Ladder:
         """Return whether a step may be started. The first one always may, if there is a script."""
         if show is None:
             return False
-        row = LADDER.index(step)
-        return row == 0 or (self.is_open(LADDER[row - 1], show) and self.passed(LADDER[row - 1], show))
+        row = LIVE_STEPS.index(step)
+        return row == 0 or (self.is_open(LIVE_STEPS[row - 1], show) and self.passed(LIVE_STEPS[row - 1], show))
 
     def record(self, step: str, show: Show) -> None:
         self._passed[step] = show.fingerprint
@@ -94,7 +94,7 @@ class Target:
     interface: str | None = None  # network interface; None for no robot
     pose: str = "odometry"
     domain: int = 0
-    ladder: Ladder = field(default_factory=Ladder)
+    passed_steps: PassedSteps = field(default_factory=PassedSteps)
 
 
 class LiveRun:
@@ -104,7 +104,7 @@ class LiveRun:
     """
 
     def __init__(self, target: Target, folder: Path, page_timeout: float = PAGE_TIMEOUT) -> None:
-        self.ladder = target.ladder
+        self.passed_steps = target.passed_steps
         self.step = ""  # current or last one
         self.outcome = ""  # of the last step
         self._unknown = ""  # after the last step
@@ -145,7 +145,7 @@ class LiveRun:
         return list(self._process.lines) if self._process is not None else self._said
 
     def is_open(self, step: str, show: Show | None) -> bool:
-        return self.ladder.is_open(step, show) and (step != REAL_ROBOT or self.has_robot)
+        return self.passed_steps.is_open(step, show) and (step != REAL_ROBOT or self.has_robot)
 
     def begin(self, step: str, show: Show) -> None:
         """Start a step. Raise ValueError if it is not open, or if another deployment is running."""
@@ -203,7 +203,7 @@ class LiveRun:
         self._said = list(process.lines)
         assert self.played is not None
         if process.exit_code == 0:
-            self.ladder.record(self.step, self.played)
+            self.passed_steps.record(self.step, self.played)
         self.outcome = _outcome(process, self.step)
         self._unknown = _left_unknown(process) if self.step == REAL_ROBOT else ""
         if self.step != DRY_RUN and not self.outcome.startswith(REFUSED):  # no flight log otherwise

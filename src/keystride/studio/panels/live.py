@@ -14,7 +14,7 @@ from keystride.evaluation.episodes import METRICS, THRESHOLDS
 from keystride.robot.catalogue import load_robot
 from keystride.robot.description import Floats
 from keystride.studio.editor import Editor
-from keystride.studio.live.live_run import DRY_RUN, LADDER, REAL_ROBOT, SIMULATED_ROBOT, LiveRun, Show, Take
+from keystride.studio.live.live_run import DRY_RUN, LIVE_STEPS, REAL_ROBOT, SIMULATED_ROBOT, LiveRun, Show, Take
 from keystride.studio.page.page_channel import Ask, Choice, PageChannel
 from keystride.studio.page.scene import LiveGhost
 from keystride.studio.playback.controllers import STAND_STILL
@@ -50,11 +50,12 @@ class ErrorComparison:
 class LivePanel:
     def __init__(self, gui: viser.GuiApi, asked: OnLiveAction, emergency: Callable[[], None]) -> None:
         self._shown: Any = None
-        self._ladder = gui.add_html("")
+        self._step_rows = gui.add_html("")
         self._steps = {
             step: gui.add_button(f"{number}. {step.capitalize()}", color=colours.BUTTON, icon=icon)
             for number, (step, icon) in enumerate(
-                zip(LADDER, (viser.Icon.FILE_CHECK, viser.Icon.DEVICE_DESKTOP, viser.Icon.ROBOT), strict=True), start=1
+                zip(LIVE_STEPS, (viser.Icon.FILE_CHECK, viser.Icon.DEVICE_DESKTOP, viser.Icon.ROBOT), strict=True),
+                start=1,
             )
         }
         self._despite = gui.add_checkbox("play despite warnings", False)
@@ -79,15 +80,15 @@ class LivePanel:
     def show(self, live: LiveRun, show: Show | None, comparison: ErrorComparison | None, obstacle: str | None) -> None:
         """Show the steps, the deployment and the take; `obstacle` says why no step can be started."""
         state = live.status.get("state", "")
-        ladder = {step: (live.ladder.passed(step, show), live.is_open(step, show)) for step in LADDER}
-        shown = (live.running, live.busy, live.step, live.outcome, state, ladder, tuple(live.lines), _link(live.status))
+        steps = {step: (live.passed_steps.passed(step, show), live.is_open(step, show)) for step in LIVE_STEPS}
+        shown = (live.running, live.busy, live.step, live.outcome, state, steps, tuple(live.lines), _link(live.status))
         shown = (*shown, obstacle, live.unknown)
         if self._shown is not None and self._shown[0] == shown and self._shown[1] is comparison:
             return
         self._shown = (shown, comparison)
-        self._ladder.content = _ladder(ladder, live, obstacle)
+        self._step_rows.content = _step_rows(steps, live, obstacle)
         for step, button in self._steps.items():
-            button.disabled = live.busy or not ladder[step][1]
+            button.disabled = live.busy or not steps[step][1]
         self._despite.disabled = live.running
         self._start.disabled = not (live.running and state == "ready" and live.step == REAL_ROBOT)
         on_robot = live.running and live.step != DRY_RUN  # in a dry run no robot can lie down
@@ -131,15 +132,15 @@ def _link(status: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ladder(ladder: Mapping[str, tuple[bool, bool]], live: LiveRun, obstacle: str | None) -> str:
+def _step_rows(steps: Mapping[str, tuple[bool, bool]], live: LiveRun, obstacle: str | None) -> str:
     rows = f'<div class="ks-doubt">⚠ {escape(obstacle)}</div>' if obstacle and not live.running else ""
-    for step, (passed, is_open) in ladder.items():
+    for step, (passed, is_open) in steps.items():
         mark = "●" if live.running and live.step == step else "✓" if passed else "○" if is_open else "·"
         about = NO_ROBOT if step == REAL_ROBOT and not live.has_robot else ABOUT[step]
         rows += (
             f'<div data-step="{step}" data-passed="{str(passed).lower()}">{mark} <b>{step}</b>: {escape(about)}</div>'
         )
-    return f'<div class="ks-result ks-ladder">{rows}</div>'
+    return f'<div class="ks-result ks-steps">{rows}</div>'
 
 
 def _state(live: LiveRun) -> str:
@@ -216,7 +217,7 @@ class LiveCommands:
     def begin(self, step: str) -> None:
         """Start a step; for the robot, first ask to confirm the checklist."""
         show = self._current()
-        if step not in LADDER or show is None:
+        if step not in LIVE_STEPS or show is None:
             raise ValueError(self._obstacle() or f"{step} is not a step")
         if step != REAL_ROBOT:
             self._begin(step, show)
