@@ -99,8 +99,8 @@ def test_every_handle_is_grabbed_where_it_is_seen_and_the_camera_stays(shared_pa
         page.tab.mouse.down()
         page.tab.mouse.move(*seen(page, (start + end) / 2), steps=3)
         page.tab.mouse.move(*seen(page, end), steps=3)
-        draft = page.wait_for_draft(lambda draft: changes(ghosts(draft)[1]) != set())
         page.tab.mouse.up()
+        draft = page.wait_for_draft(lambda draft: changes(ghosts(draft)[1]) != set())
         assert changes(ghosts(draft)[1]) == {part}, handle
         page.press("Control+z")
         page.wait_for_script("!script.undo")

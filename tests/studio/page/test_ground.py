@@ -62,11 +62,14 @@ def test_the_stage_of_a_script_is_drawn(served: Any, open_page: Any):
     canvas = page.tab.locator("#root canvas").last
 
     def picture() -> Floats:
-        """Return the scene (H, W, 3) as soon as it stays the same."""
-        shot, before = canvas.screenshot(), b""
-        while shot != before:
+        """Return the scene (H, W, 3) as soon as it stays the same for two seconds."""
+        shot, same = canvas.screenshot(), 0
+        for _ in range(120):
             page.tab.wait_for_timeout(500)
             before, shot = shot, canvas.screenshot()
+            same = same + 1 if shot == before else 0
+            if same == 4:
+                break
         return np.asarray(PIL.Image.open(io.BytesIO(shot)).convert("RGB"), dtype=float)
 
     def colours_at(x: float, y: float, z: float) -> tuple[Floats, Floats]:
@@ -99,9 +102,12 @@ def test_the_stage_of_a_script_is_drawn(served: Any, open_page: Any):
     np.testing.assert_allclose(*colours_at(0.9, -0.4, 0.0), atol=20.0)  # on the floor, away from everything
 
     open_script(page, served, "plain.yaml", PLAIN)
-    staged = picture()
-    for point in (point for points in shapes.values() for point in points):
-        np.testing.assert_allclose(*colours_at(*point), atol=20.0)
+    everywhere = [point for points in shapes.values() for point in points]
+    for _ in range(60):  # a busy machine may not have drawn it yet
+        staged = picture()
+        if all(np.allclose(*colours_at(*point), atol=20.0) for point in everywhere):
+            return
+    pytest.fail("the stage is still drawn")
 
 
 def test_a_keyframe_off_the_stage_is_warned_of_until_it_is_moved_back(served: Any, page: Any):
