@@ -62,14 +62,11 @@ def test_the_stage_of_a_script_is_drawn(served: Any, open_page: Any):
     canvas = page.tab.locator("#root canvas").last
 
     def picture() -> Floats:
-        """Return the scene (H, W, 3) as soon as it stays the same for two seconds."""
-        shot, same = canvas.screenshot(), 0
-        for _ in range(120):
+        """Return the scene (H, W, 3) as soon as it stays the same."""
+        shot, before = canvas.screenshot(), b""
+        while shot != before:
             page.tab.wait_for_timeout(500)
             before, shot = shot, canvas.screenshot()
-            same = same + 1 if shot == before else 0
-            if same == 4:
-                break
         return np.asarray(PIL.Image.open(io.BytesIO(shot)).convert("RGB"), dtype=float)
 
     def colours_at(x: float, y: float, z: float) -> tuple[Floats, Floats]:
