@@ -44,6 +44,11 @@ def test_the_benchmark_goes_on_where_it_was_interrupted(
     assert "other settings" in capsys.readouterr().err
 
 
+def test_a_benchmark_without_scripts_is_refused(capsys: pytest.CaptureFixture[str]):
+    assert main(["benchmark", "studio", "--keyframes"]) == 2
+    assert "--keyframes needs at least one number" in capsys.readouterr().err
+
+
 def test_a_process_is_weighed():
     busy = cpu_seconds(os.getpid())
     deadline = time.process_time() + 0.1

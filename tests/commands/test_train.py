@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -291,6 +292,14 @@ def test_what_can_not_be_done_is_told_in_a_line(
 def test_a_bundle_remembers_how_it_learnt(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["curves", "go2-position"]) == 0
     assert "million control steps" in capsys.readouterr().out
+
+
+def test_the_errors_of_every_kind_of_keyframes_are_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["curves", "go2-precise"]) == 0
+    printed = capsys.readouterr().out
+    assert "…" not in printed
+    last = re.findall(r"\d\.\d{3} \d\.\d{2} \d\.\d{2}", printed.splitlines()[-2])
+    assert len(last) == 5  # clips, random and everyday keyframes, leaps and rare postures
 
 
 def test_a_run_without_evaluations_says_why_it_is_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

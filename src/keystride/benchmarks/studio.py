@@ -80,6 +80,8 @@ class BenchmarkStudio:
         from keystride.policy.bundle import PolicyError
         from keystride.robot.catalogue import load_robot
 
+        if not self.keyframes or min(self.keyframes) < 1:
+            raise UserError("--keyframes needs at least one number, each at least 1, such as 10 60")
         robot, found = load_robot(self.robot), self._earlier()
         try:
             for name, measurement in measurements(robot, self.policy, self.keyframes, self.seconds).items():

@@ -22,7 +22,7 @@ class SizeArguments:
     """Sizes of a study. The defaults below are those of the full study; --quick uses much smaller ones."""
 
     steps: int | None = None
-    """Control steps of each run. Default: 4 million for critics, 10 million for anticipation."""
+    """Control steps of each run. Default: 6 million for critics, 10 million for anticipation."""
     seeds: int | None = None
     """Number of seeds, starting from 0. Default: 2."""
     robots: int | None = None
@@ -63,7 +63,7 @@ class StudyCritics:
     """Width of the goal kernels in m. The paper's 0.2 gives no signal to a policy that cannot walk yet."""
     horizons: tuple[tuple[int, int], ...] = ((25, 50), (50, 75), (75, 100))
     """Pairs of minimum and maximum control steps between keyframes. The goal weight is searched with the first pair."""
-    weights: tuple[float, ...] = (5.0, 20.0)
+    weights: tuple[float, ...] = (5.0, 20.0, 80.0)
     """Goal weights of the single critic to try in addition to the paper's 0.5."""
     size: Sizes = field(default_factory=SizeArguments)
 

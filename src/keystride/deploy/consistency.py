@@ -285,9 +285,8 @@ class HeadingCheck:
         self._count = 0  # poses
         self._mean = np.zeros((2, 2))  # tilt of the IMU and of the poses
         self._product = np.zeros(2)  # dot and cross product of the two
-        self._stretch: tuple[float, Floats, Floats, float] | None = (
-            None  # time, pose, odometry and turn at its beginning
-        )
+        # Time, pose, odometry and turn at the beginning of the stretch whose direction is compared.
+        self._stretch: tuple[float, Floats, Floats, float] | None = None
 
     def follow(self, now: float, orientation: Floats) -> None:
         """Process the IMU's orientation of a low state."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# Otherwise onnxruntime describes the models that it loads to its makers, from a thread beside those that control the robot.
+# Otherwise onnxruntime collects telemetry about loaded models for Microsoft, on a thread of the process that controls the robot.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 

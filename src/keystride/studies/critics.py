@@ -51,7 +51,7 @@ class CriticsStudy:
     size: Size
     width: float = 0.8
     horizons: tuple[Horizon, ...] = ((25, 50), (50, 75), (75, 100))
-    weights: tuple[float, ...] = (5.0, 20.0)
+    weights: tuple[float, ...] = (5.0, 20.0, 80.0)
     robot: str = "go2"
 
     def config(self, method: Method, horizon: Horizon, seed: int) -> TrainingConfig:

@@ -174,7 +174,7 @@ def read_result(config: TrainingConfig, episodes: int) -> RunResult | None:
 
 
 def keep_result(config: TrainingConfig, episodes: int) -> None:
-    """Measure the final policy of a finished run and keep the result, which others can use wherever they store the study."""
+    """Measure the final policy of a finished run and keep the result, without the run's folder so that it can be copied elsewhere."""
     settings = plain_config(config)
     del settings["runs"]
     result = {

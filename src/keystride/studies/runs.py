@@ -37,7 +37,7 @@ class StudyStopped(Exception):
 class Size:
     """The size of a study: number of seeds, and the sizes of every run."""
 
-    steps: int = 4_000_000
+    steps: int = 6_000_000
     seeds: int = 2
     robots: int = CPU.environments
     evaluate_steps: int = 500_000

@@ -21,7 +21,7 @@ from keystride.deploy.selftest.processes import (
     free_port,
     idle_processors,
     reserved_domain,
-    reserved_turn,
+    reserved_slot,
     waited,
 )
 from keystride.deploy.unitree.link import join
@@ -94,14 +94,14 @@ def test_a_domain_is_reserved_for_one_caller():
         assert again == first
 
 
-def test_no_more_turns_are_taken_at_once_than_there_are():
+def test_no_more_slots_are_taken_at_once_than_there_are():
     """Also by several self-tests: each would fill the processors with real-time processes."""
     taken, most, done = 0, 0, 0
     lock = threading.Lock()
 
-    def take_turn() -> None:
+    def take_slot() -> None:
         nonlocal taken, most, done
-        with reserved_turn(2):
+        with reserved_slot(2):
             with lock:
                 taken += 1
                 most = max(most, taken)
@@ -109,7 +109,7 @@ def test_no_more_turns_are_taken_at_once_than_there_are():
             with lock:
                 taken, done = taken - 1, done + 1
 
-    threads = [threading.Thread(target=take_turn) for _ in range(5)]
+    threads = [threading.Thread(target=take_slot) for _ in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:

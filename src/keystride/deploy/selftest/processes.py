@@ -46,7 +46,7 @@ DOMAINS = range(20, 220)  # DDS domains for simulated robots; robots use 0
 DDS_PORTS, DDS_STRIDE, DDS_USED = 7400, 250, 150  # first port, distance between domains, ports per domain
 PARTICIPANT_PORTS = range(10, 30)  # offsets within a domain: the ports of its first ten participants
 RESERVING_PORT = DDS_STRIDE - 1  # offset within a domain: bound while the domain is reserved
-TURN_PORTS = 7300  # below those of DDS; one is bound while a simulated robot is deployed
+SLOT_PORTS = 7300  # below those of DDS; one is bound while a simulated robot is deployed
 POSE_PORTS = [
     port for port in range(20_000, OUTGOING_PORTS) if DDS_USED <= (port - DDS_PORTS) % DDS_STRIDE < RESERVING_PORT
 ]
@@ -91,19 +91,19 @@ def reserved_domain(domains: Sequence[int] = DOMAINS) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def reserved_turn(turns: int) -> Iterator[int]:
-    """Wait for one of a number of turns that all self-tests on this computer share, and reserve it.
+def reserved_slot(slots: int) -> Iterator[int]:
+    """Wait for one of a number of slots that all self-tests on this computer share, and reserve it.
 
     Too many processes with real-time priority would keep one another, and everything else, from running.
     """
     while True:
-        for turn in range(turns):
+        for slot in range(slots):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reservation:
                 try:
-                    reservation.bind(("127.0.0.1", TURN_PORTS + turn))
+                    reservation.bind(("127.0.0.1", SLOT_PORTS + slot))
                 except OSError:
                     continue
-                yield turn
+                yield slot
                 return
         time.sleep(0.1)
 

@@ -36,7 +36,7 @@ from keystride.deploy.selftest.processes import (
     free_port,
     idle_processors,
     reserved_domain,
-    reserved_turn,
+    reserved_slot,
 )
 from keystride.deploy.session import GIVE_UP_KEY
 from keystride.deploy.sim.rehearsal import rehearse
@@ -195,7 +195,7 @@ def deploy_words(case: Case, policy: str, script: Path, domain: int, port: int, 
 
 def run_processes(case: Case, policy: str, script: Path, folder: Path) -> Run:
     """Run a case; the robot's record and the deployment's report are written to the folder."""
-    with reserved_turn(parallel_cases(os.cpu_count() or 1)), reserved_domain() as domain:
+    with reserved_slot(parallel_cases(os.cpu_count() or 1)), reserved_domain() as domain:
         return _run_processes(case, policy, script, domain, folder)
 
 
